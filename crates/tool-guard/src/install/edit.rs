@@ -167,7 +167,7 @@ impl<'e> Editor<'e> {
                 let own = &self.text[command.value.range.clone()];
                 let start = command.key.start;
                 let gap = self.gap_before(start);
-                let key = self.key(command, "args");
+                let key = self.like(&command.key, "args");
                 let (equals, comma) = (self.equals(), if self.is_inline() { "," } else { "" });
                 self.refuse_dotted(command)?;
                 let new = format!("{key}{equals}[{}{own}]{comma}{gap}", mcp(" "));
@@ -201,13 +201,13 @@ impl<'e> Editor<'e> {
     ) {
         let mcp = mcp(" ");
         let own = &self.text[url.value.range.clone()];
-        self.splices.push((url.key.clone(), self.key(url, "command")));
+        self.splices.push((url.key.clone(), self.like(&url.key, "command")));
         let new = if self.form.is_list {
             format!("[{guard}, {mcp}\"--upstream\", {own}]")
         } else {
             let gap = self.gap_before(url.key.start);
             let comma = if self.is_inline() { "," } else { "" };
-            let (key, equals) = (self.key(url, "args"), self.equals());
+            let (key, equals) = (self.like(&url.key, "args"), self.equals());
             format!("{guard}{comma}{gap}{key}{equals}[{mcp}\"--upstream\", {own}]")
         };
         self.splices.push((url.value.range.clone(), new));
@@ -235,7 +235,7 @@ impl<'e> Editor<'e> {
                 self.refuse_gap(end, args.key.start)?;
                 end = args.value.range.end;
             }
-            self.splices.push((command.key.clone(), self.key(command, self.form.url)));
+            self.splices.push((command.key.clone(), self.like(&command.key, self.form.url)));
             self.splices.push((command.value.range.start..end, own(reached.nodes()[3 + more])));
             self.restore_transport()?;
             return Ok(What::Restored);
@@ -334,11 +334,6 @@ impl<'e> Editor<'e> {
             Syntax::Toml => " = ",
             Syntax::Json | Syntax::Json5 => ": ",
         }
-    }
-
-    /// A name in the quotes of this member's.
-    fn key(&self, like: &Member, name: &str) -> String {
-        self.like(&like.key, name)
     }
 
     /// A word in the quotes of another.

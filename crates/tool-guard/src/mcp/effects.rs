@@ -64,10 +64,6 @@ impl Declared {
         self.read().tools.values().cloned().collect()
     }
 
-    fn get(&self, name: &str) -> Option<Arc<ToolManifest>> {
-        self.read().tools.get(name).cloned()
-    }
-
     fn read(&self) -> RwLockReadGuard<'_, Words> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,7 +191,8 @@ impl Effects {
     /// user declares none.
     pub(crate) fn of(&self, name: &str) -> Option<Known> {
         let listed = || Some(&self.listed.get(name).filter(|tool| tool.is_current)?.manifest);
-        let (manifest, by_server) = match self.declared.get(name) {
+        let declared = self.declared.read().tools.get(name).cloned();
+        let (manifest, by_server) = match declared {
             Some(declared) if declared.effect.is_some() => (declared, None),
             Some(declared) => (declared, listed().and_then(|tool| tool.effect)),
             None => {

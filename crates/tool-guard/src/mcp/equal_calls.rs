@@ -166,7 +166,11 @@ impl EqualCalls {
         }
         let mut table = lock(&self.0.table);
         table.expire();
-        if let Some(id) = table.withdraw(|cut| cut.call.is_continued_by(call, cut.at)) {
+        let is_continued = |cut: &CutOff| {
+            cut.call.equals == call.equals
+                && (cut.call.owner == call.owner || call.since.is_some_and(|since| since > cut.at))
+        };
+        if let Some(id) = table.withdraw(is_continued) {
             drop(table);
             return joins(id, None);
         }
@@ -251,14 +255,6 @@ pub(crate) fn equals(
 /// An id of the guard's for a call.
 pub(crate) fn own_id() -> Box<str> {
     format!("{:032x}", fastrand::u128(..)).into()
-}
-
-impl Call {
-    /// Whether `later` may get the answer of this call, which was cut off at this moment.
-    fn is_continued_by(&self, later: &Self, cut: Instant) -> bool {
-        self.equals == later.equals
-            && (self.owner == later.owner || later.since.is_some_and(|since| since > cut))
-    }
 }
 
 impl Uncut {

@@ -26,7 +26,7 @@ use hyper::{
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex},
     task::{Context, Poll, ready},
 };
 use tr_core::{BoxError, internal::lock};
@@ -60,7 +60,7 @@ impl Session {
 
     /// Whether no more requests may be open. A stream that may be resumed counts.
     pub(super) fn is_full(&self) -> bool {
-        self.mux.streams().max(self.streams().unfinished()) >= MAX_STREAMS
+        self.mux.streams().max(lock(&self.streams).unfinished()) >= MAX_STREAMS
     }
 
     /// Makes the response resumable, if it is a stream and the client resumes streams.
@@ -70,7 +70,7 @@ impl Session {
         if !is_resumable(headers) || media != Some(&EVENTS) {
             return answer;
         }
-        let mut streams = self.streams();
+        let mut streams = lock(&self.streams);
         streams.forget_ended();
         streams.last += 1;
         let number = streams.last;
@@ -91,7 +91,7 @@ impl Session {
         guard: &Arc<Guard>,
         headers: &HeaderMap,
     ) -> Answered {
-        let kept = self.streams().unasked.clone();
+        let kept = lock(&self.streams).unasked.clone();
         let after = after.filter(|after| kept.has(*after)).unwrap_or_else(|| kept.last());
         if is_resumable(headers) {
             kept.push(b"data: \n\n");
@@ -113,17 +113,13 @@ impl Session {
         if last.stream == UNASKED {
             return Some(self.listen(Some(last.number), guard, headers));
         }
-        let kept = self.streams().kept.get(&last.stream).cloned()?;
+        let kept = lock(&self.streams).kept.get(&last.stream).cloned()?;
         kept.has(last.number).then(|| stream(kept.read(last.number)))
     }
 
     /// Forgets old events.
     pub(super) fn trim(&self) {
-        self.streams().unasked.trim();
-    }
-
-    fn streams(&self) -> MutexGuard<'_, Streams> {
-        lock(&self.streams)
+        lock(&self.streams).unasked.trim();
     }
 }
 

@@ -89,7 +89,7 @@ impl Proxy {
 
     /// Answers the open requests, since the server has ended.
     pub(super) fn close_requests(&mut self) {
-        for (id, open) in self.requests.take_all() {
+        for (id, open) in std::mem::take(&mut self.requests.open) {
             let id = open.client.map_or_else(|| id.to_json(), |(_, text)| text.into());
             self.pass_to_client(&answer::refusal(&id, CONNECTION_CLOSED, CLOSED));
         }

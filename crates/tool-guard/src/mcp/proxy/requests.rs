@@ -6,7 +6,7 @@ use crate::mcp::{
     message::{self, INVALID_REQUEST, Token},
 };
 use bytes::Bytes;
-use std::{collections::HashMap, mem, ops::Range};
+use std::{collections::HashMap, ops::Range};
 
 /// More requests than clients leave open. For requests beyond, the end of the server is not reported, no
 /// list of tools is read, and those that need another id are refused.
@@ -15,7 +15,7 @@ pub(super) const MAX_REQUESTS: usize = 65_536;
 /// The open requests, by the id on the wire.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    open: HashMap<Token, Open>,
+    pub(super) open: HashMap<Token, Open>,
 }
 
 /// A request that the server has not answered.
@@ -60,11 +60,6 @@ impl Requests {
         if let Some(open) = self.open.get_mut(&wire_id) {
             open.is_awaited = false;
         }
-    }
-
-    /// All of them; none is left.
-    pub(super) fn take_all(&mut self) -> HashMap<Token, Open> {
-        mem::take(&mut self.open)
     }
 
     pub(super) fn contains(&self, wire_id: &Token) -> bool {
