@@ -76,7 +76,8 @@ function judged({ exit, reason, findings: [first] = [] }) {
   if (!first) return `${exit}: ${reason ?? "clean"}`;
   const [what] = first.what.split(/: (?:toolu|call)_/);
   if (first.severity === "warning") return `${exit}: ${exit ? "not judged" : "clean, with a warning"}: ${what}`;
-  const [means] = (first.onResume ?? (first.providerError ? `${first.provider} refuses it` : "the agent reads it incorrectly")).split(/, silently|: /);
+  const ofFile = first.fault === "phantom_parent" ? "an agent may see nothing before it" : "the agent reads it incorrectly";
+  const [means] = (first.onResume ?? (first.providerError ? `${first.provider} refuses it` : ofFile)).split(/, silently|: /);
   return `${exit}: ${what}; ${means}`;
 }
 

@@ -73,10 +73,16 @@ impl ToolId {
         self.0.action.as_deref()
     }
 
-    /// `namespace/name.action`, without the parts that it lacks, as logs and metric labels show it.
-    #[inline]
+    /// `name` or `name.action`, without the namespace: as plans, catalogues and models name it.
     #[must_use]
     pub fn label(&self) -> &str {
+        self.namespace().map_or(&self.0.full, |namespace| &self.0.full[namespace.len() + 1..])
+    }
+
+    /// `namespace/name.action`, without the parts that it lacks, as logs, metrics and records show it.
+    #[inline]
+    #[must_use]
+    pub fn full_name(&self) -> &str {
         &self.0.full
     }
 
@@ -308,12 +314,11 @@ mod tests {
     }
 
     #[test]
-    fn a_label_has_all_parts_that_tell_tools_apart() {
+    fn a_label_leaves_the_namespace_out_and_a_full_name_has_it() {
         let tool = ToolId::from_parts(Some("agents.tools"), "message", Some("read"));
-        assert_eq!(tool.label(), "agents.tools/message.read");
-        assert_eq!(
-            (tool.to_string().as_str(), ToolId::new("read").label()),
-            (tool.label(), "read")
-        );
+        assert_eq!(tool.label(), "message.read");
+        assert_eq!(tool.full_name(), "agents.tools/message.read");
+        let tool = ToolId::new("read");
+        assert_eq!((tool.label(), tool.full_name()), ("read", "read"));
     }
 }

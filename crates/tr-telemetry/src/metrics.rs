@@ -221,7 +221,7 @@ impl Metrics {
             caches: array::from_fn(|_| SeriesCache::default()),
         };
         for tool in named {
-            metrics.of_label(tool.label(), tool.action());
+            metrics.of_label(tool.full_name(), tool.action());
         }
         metrics.known().room = unknown;
         Arc::new(metrics)

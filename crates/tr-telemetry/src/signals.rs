@@ -236,7 +236,7 @@ impl Builder {
         if self.names.is_empty() {
             faults.push("`names` is empty, must have at least one set".into());
         }
-        if self.tools.iter().any(|tool| tool.label().is_empty()) {
+        if self.tools.iter().any(|tool| tool.full_name().is_empty()) {
             faults.push("`tools` has an empty name".into());
         }
         ConfigError::check("telemetry", faults)?;

@@ -282,7 +282,7 @@ pub(crate) async fn in_store(
     let now = SystemClock.unix_ms();
     let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);
     let bars = |key: Key, tool: &str, until: u64| {
-        let is_equal = tool == parts.tool.label() && Some(key) != own && until >= now;
+        let is_equal = tool == parts.tool.full_name() && Some(key) != own && until >= now;
         is_equal
             .then(|| Barred::by(Earlier::Recorded, Some(key), Duration::from_millis(until - now)))
     };
@@ -292,7 +292,7 @@ pub(crate) async fn in_store(
     Ok(unknown.or_else(|| {
         // What it does not tell is taken to be equal.
         found.unreadable.iter().find_map(|record| {
-            let tool = record.tool.as_deref().unwrap_or(parts.tool.label());
+            let tool = record.tool.as_deref().unwrap_or(parts.tool.full_name());
             let until = record.changed_at.map_or(until(now), until);
             Some(bars(record.key, tool, until)?.unreadable())
         })

@@ -148,6 +148,11 @@ impl Found {
                 format!("of the session as it stands {provider} says: {error}")
             }
             (Some(error), _) => format!("{provider} refuses it: {error}"),
+            (None, Severity::Error) if self.fault == "phantom_parent" => {
+                "an agent may see nothing before it; Claude Code 2.1 goes on from the entry before \
+                 it by its timestamp"
+                    .into()
+            }
             (None, Severity::Error) => {
                 "the agent cannot read the session, or reads it incorrectly".into()
             }

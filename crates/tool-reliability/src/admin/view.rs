@@ -61,7 +61,7 @@ fn withhold(shown: &mut Value, known: &[Arc<ToolManifest>]) {
     for list in ["/stale", "/unknown", "/store/stale", "/store/unknown"] {
         let records = shown.pointer_mut(list).and_then(Value::as_array_mut);
         for record in records.into_iter().flatten() {
-            let is_one = tools.iter().any(|tool| record["tool"] == *tool.tool.label());
+            let is_one = tools.iter().any(|tool| record["tool"] == *tool.tool.full_name());
             if let (true, Some(error)) = (is_one, record.get_mut("error")) {
                 error["message"] = error["code"].clone();
             }

@@ -50,7 +50,7 @@ async fn each_tool_has_a_breaker_of_its_own_and_actions_are_tools() {
         |action: &ToolCall| rig.layer.registry().get(action.parts().tool.key()).unwrap().state();
     assert_eq!((state(&action("send")), state(&action("read"))), (Open, Closed));
     let heard = rig.heard.take();
-    assert_eq!(heard, ["message.send ns/message.send: CLOSED to OPEN"], "label and key");
+    assert_eq!(heard, ["ns/message.send ns/message.send: CLOSED to OPEN"], "label and key");
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     #[inline]
     fn info<'r>(&self, call: &'r ToolCall) -> CallInfo<'r> {
         let parts = call.parts();
-        let mut info = CallInfo::of(parts.tool.label());
+        let mut info = CallInfo::of(parts.tool.full_name());
         info.request_id = parts.request_id.as_deref();
         info.tool_call_id = parts.tool_call_id.as_deref();
         info.session = parts.context.session.as_deref();

@@ -109,7 +109,7 @@ impl Proxy {
             let end = match barred {
                 Ok(Some(barred)) => {
                     let barred = barred.of(&call);
-                    barred.log(call.parts().tool.label());
+                    barred.log(call.parts().tool.full_name());
                     Err(barred.into())
                 }
                 Ok(None) => stack.oneshot(call).await,
