@@ -145,6 +145,9 @@ impl<V> StoreCall<V> {
 /// The mark of a store whose records are not sealed.
 const PLAIN: &[u8] = b"plain";
 
+/// What a request to the store has, however near the call's deadline is: an end for want of time is not the store's failure.
+const LEAST: Duration = Duration::from_millis(100);
+
 /// The most releases, and records of vanished calls, that run at the same time.
 const AT_ONCE: usize = 1_024;
 
@@ -186,14 +189,16 @@ impl Gate {
         })
     }
 
-    /// Runs one request within the store timeout and the deadline.
+    /// Runs one request within the store timeout and the deadline, but for 100 ms at least.
     pub(crate) async fn within<T>(
         &self,
         deadline: Option<Instant>,
         request: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let patience = Instant::now() + self.patience;
-        let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+        let now = Instant::now();
+        // A deadline that has passed is told by the layer that enforces it, and a record replays all the same.
+        let patience = now + self.patience;
+        let until = deadline.map_or(patience, |deadline| deadline.max(now + LEAST).min(patience));
         match timeout_at(until, request).await {
             Ok(end) => end,
             Err(_) => Err(StoreError::uncertain(

@@ -53,6 +53,19 @@ async fn a_caller_without_time_to_ask_leaves_that_to_those_who_have() {
     assert_eq!(asked.calls(), 1);
 }
 
+/// Each reply comes 2 ms after the question. The layer that enforces deadlines is further in, and says it.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_has_passed_is_not_the_stores_failure() {
+    let layer = IdempotencyLayer::builder().store(Faulty::slow(Memory::new())).build().unwrap();
+    let (service, _, asked) = guarded_by(&layer, counting(SECOND));
+    let now = tokio::time::Instant::now();
+    for deadline in [now, now + Duration::from_millis(1)] {
+        let late = || pay("k").deadline(deadline.into_std());
+        assert_eq!(answer(call(&service, late()).await), 0, "run, or replayed");
+    }
+    assert_eq!(asked.calls(), 1);
+}
+
 /// Each reply comes 2 ms after the question, when the lease is over again.
 #[tokio::test(start_paused = true)]
 async fn a_lease_shorter_than_the_way_to_the_store_is_refused() {
