@@ -196,7 +196,7 @@ impl Gate {
         request: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let now = Instant::now();
-        // A deadline that has passed is told by the layer that enforces it, and a record replays all the same.
+        // The layer that enforces deadlines says that one has passed; a record replays all the same.
         let patience = now + self.patience;
         let until = deadline.map_or(patience, |deadline| deadline.max(now + LEAST).min(patience));
         match timeout_at(until, request).await {
