@@ -72,7 +72,7 @@ pub enum RecordState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StateCount {
-    /// The tool's label.
+    /// The tool's full name.
     pub tool: String,
     /// For whose calls they are replayed.
     pub scope: DedupeScope,

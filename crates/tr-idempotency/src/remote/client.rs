@@ -6,8 +6,7 @@ use crate::{
     codec::{Found, MarkFault, Names, Place, SealingKey, body::Format},
     local::{notes::RequestNote, table::LocalClaim},
     protocol::{Millis, Token},
-    record::DedupeRecord,
-    record::StateCount,
+    record::{DedupeRecord, StateCount},
     store::{
         ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, Selector, StoreError,
         Stored, UnreadableRecord,

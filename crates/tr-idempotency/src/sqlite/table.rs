@@ -7,8 +7,7 @@ use super::{
 };
 use crate::{
     protocol::{Millis, Phase},
-    record::RecordState,
-    record::StateCount,
+    record::{RecordState, StateCount},
     store::{Listing, Query, Stored, StoredRecord, UnreadableRecord},
 };
 use std::time::Duration;

@@ -53,7 +53,7 @@ async fn a_caller_without_time_to_ask_leaves_that_to_those_who_have() {
     assert_eq!(asked.calls(), 1);
 }
 
-/// Each reply comes 2 ms after the question. The layer that enforces deadlines is further in, and says it.
+/// Each reply comes 2 ms after the question. What enforces deadlines is a layer inside of this one.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_that_has_passed_is_not_the_stores_failure() {
     let layer = IdempotencyLayer::builder().store(Faulty::slow(Memory::new())).build().unwrap();

@@ -18,7 +18,7 @@ const IN_FLIGHT: &str = "inflight";
 /// Records of one tool in one state.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordCount<'r> {
-    /// The tool's label.
+    /// The tool's full name.
     pub tool: &'r str,
     /// For whose calls they are replayed.
     pub scope: DedupeScope,
