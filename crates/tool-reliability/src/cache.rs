@@ -1,6 +1,6 @@
 //! The stack's records, as telemetry's gauges show them.
-use std::sync::{Mutex, PoisonError};
-use tr_core::ToolOutcome;
+use std::sync::Mutex;
+use tr_core::{ToolOutcome, internal::lock};
 use tr_idempotency::{Handle, StateCount, StoreHandle};
 use tr_telemetry::{CacheReadings, RecordCount, Refresh};
 
@@ -22,7 +22,7 @@ impl CacheReadings for Records {
     fn read(&self, report: &mut dyn FnMut(RecordCount<'_>)) {
         let counts = match self.store {
             None => self.handle.state_counts(),
-            Some(_) => self.last.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Some(_) => lock(&self.last).clone(),
         };
         for StateCount { tool, scope, state, records, stale, ttl, .. } in counts {
             let state = state.as_str();
@@ -35,7 +35,7 @@ impl CacheReadings for Records {
         Some(Box::pin(async {
             // A store that cannot be reached shows what it last had.
             if let Ok(counts) = store.state_counts().await {
-                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+                *lock(&self.last) = counts;
             }
         }))
     }

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 use std::{
     fmt,
     io::Write,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
-use tr_core::{SystemClock, WallClock, debug_parts, printable_json, rfc3339};
+use tr_core::{SystemClock, WallClock, debug_parts, internal::lock, printable_json, rfc3339};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
@@ -61,7 +61,7 @@ impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for JsonLines<W> {
         let text = Value::Object(line).to_string();
         let mut text = printable_json(&text).into_owned();
         text.push('\n');
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = lock(&self.writer);
         let _ = writer.write_all(text.as_bytes()).and_then(|()| writer.flush());
     }
 }

@@ -26,7 +26,7 @@ use std::{
 };
 use tr_core::{
     BreakerState, KeyRef, ToolId, debug_parts,
-    internal::{STRIPES, Sharded, stripe},
+    internal::{STRIPES, Sharded, lock, stripe},
 };
 
 /// A set of metric names, and the events that belong to them.
@@ -304,7 +304,7 @@ impl Metrics {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 }
 

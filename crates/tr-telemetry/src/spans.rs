@@ -3,11 +3,8 @@ use opentelemetry::{
     Context, KeyValue, SpanId, TraceFlags, TraceId,
     trace::{Span as _, SpanBuilder, SpanContext, TraceContextExt as _, TraceState, Tracer},
 };
-use std::{
-    fmt, mem,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, mem, sync::Mutex, time::Duration};
+use tr_core::internal::lock;
 
 /// Starts spans with a [`Tracer`] of any type.
 pub(crate) trait SpanStarter: Send + Sync {
@@ -48,11 +45,11 @@ pub(crate) struct Emitted(Mutex<Vec<String>>);
 
 impl Emitted {
     pub(crate) fn add(&self, span: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(span);
+        lock(&self.0).push(span);
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
-        mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut lock(&self.0))
     }
 }
 

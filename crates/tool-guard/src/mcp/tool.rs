@@ -15,7 +15,7 @@ use futures_util::future::Either;
 use std::{
     future::{self, Future, Ready},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -30,7 +30,7 @@ use tool_reliability::{
 use tower_service::Service;
 use tr_core::{
     BoxError, DefaultPolicy, Derive, Effect, Event, FencingToken, MatchedOn, Observer, Ran, Replay,
-    RequestPolicy as _, ToolCall, ToolManifest, ToolOutcome, canonical::Key,
+    RequestPolicy as _, ToolCall, ToolManifest, ToolOutcome, canonical::Key, internal::lock,
 };
 
 /// The state that the service and the proxy's loop share.
@@ -181,7 +181,7 @@ impl Wire {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, WireState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -8,11 +8,13 @@ use std::{
     future::{Future, pending},
     mem,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Weak},
     task::Context,
 };
 use tokio::{sync::watch, task::coop};
-use tr_core::{Cancellation, FailureInfo, Ran, Verdict, call::CallContext, debug_parts};
+use tr_core::{
+    Cancellation, FailureInfo, Ran, Verdict, call::CallContext, debug_parts, internal::lock,
+};
 
 /// As many calls with a `cancellationId` run as the service allows. The tool did not run. Transient, code
 /// `overloaded`.
@@ -117,7 +119,7 @@ debug_parts! { Canceller, |it| running = it.running() }
 
 impl Running {
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

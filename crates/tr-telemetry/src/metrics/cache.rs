@@ -7,10 +7,10 @@ use opentelemetry::{
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
-use tr_core::DedupeScope;
+use tr_core::{DedupeScope, internal::lock};
 
 /// The state of a call that runs.
 const IN_FLIGHT: &str = "inflight";
@@ -61,7 +61,7 @@ impl Caches {
         meter: &Meter,
         tool: impl Fn(&str) -> StringValue + Clone + Send + Sync + 'static,
     ) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         all.push(readings);
         if all.len() == 1 {
             drop(all);
@@ -71,7 +71,7 @@ impl Caches {
 
     fn all(&self) -> impl Fn() -> Vec<Arc<dyn CacheReadings>> + use<> {
         let all = self.0.clone();
-        move || all.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        move || lock(&all).clone()
     }
 
     pub(super) async fn refresh(&self) {
