@@ -51,19 +51,28 @@ fn image(media: &str, data: &str) -> Option<String> {
         let len = data.len();
         return Some(format!("image exceeds 5 MB maximum: {len} bytes > {LONGEST} bytes"));
     }
-    let head = decoded(head_of(data));
-    let is_it = head.as_deref().is_some_and(|head| image_type(head).is_ok_and(|it| it == expected));
-    let size = |bytes: &[u8]| blob_size(bytes).ok();
-    let size = head
-        .filter(|_| is_it)
-        .and_then(|head| size(&head).or_else(|| decoded(data).and_then(|whole| size(&whole))));
-    match size {
-        None => Some("Could not process image".into()),
-        Some(size) if size.width.max(size.height) > WIDEST => Some(format!(
-            "At least one of the image dimensions exceed max allowed size: {WIDEST} pixels"
-        )),
-        Some(_) => None,
-    }
+    let unknown = || Some("Could not process image".into());
+    let Some(head) = decoded(head_of(data)) else { return unknown() };
+    let real = match image_type(&head) {
+        Ok(it) if it == expected => {
+            // One whose size is not found is not judged.
+            let size = |bytes: &[u8]| blob_size(bytes).ok();
+            let size = size(&head).or_else(|| size(&decoded(data)?))?;
+            return (size.width.max(size.height) > WIDEST).then(|| {
+                format!(
+                    "At least one of the image dimensions exceed max allowed size: {WIDEST} pixels"
+                )
+            });
+        }
+        Ok(ImageType::Png) => "image/png",
+        Ok(ImageType::Jpeg) => "image/jpeg",
+        Ok(ImageType::Gif) => "image/gif",
+        Ok(ImageType::Webp) => "image/webp",
+        _ => return unknown(),
+    };
+    Some(format!(
+        "The image was specified using the {media} media type, but the image appears to be a {real} image"
+    ))
 }
 
 fn pdf(media: &str, data: &str) -> Option<String> {
@@ -75,13 +84,17 @@ fn pdf(media: &str, data: &str) -> Option<String> {
     }
 }
 
-/// The beginning of a text: a whole number of its groups of four, if it is long.
+/// The beginning of a text.
 fn head_of(text: &str) -> &[u8] {
     let bytes = text.as_bytes();
     &bytes[..bytes.len().min(HEAD)]
 }
 
+/// The bytes of a base64 text, which may have line breaks in it and be cut off.
 fn decoded(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+    let mut text = text.as_ref().to_vec();
+    text.retain(|byte| !byte.is_ascii_whitespace() && *byte != b'=');
+    text.truncate(text.len() / 4 * 4);
     STANDARD.decode(text).ok()
 }
 
@@ -129,10 +142,19 @@ mod tests {
         let fine = png(16, 8_000);
         assert_eq!(why("image", "image/png", &fine), None);
         assert_eq!(why("text", "image/png", ""), None);
+        // With line breaks, cut off behind its size, or of an unknown size.
+        for unjudged in [&*fine.replacen('R', "R\\n", 2), &fine[..fine.len() - 3], &png(1, 1)[..20]]
+        {
+            assert_eq!(why("image", "image/png", unjudged), None, "{unjudged}");
+        }
         for (media, data, expected) in [
             ("image/png", "", "image cannot be empty"),
             ("image/bmp", &*fine, "Input should be 'image/jpeg'"),
-            ("image/jpeg", &*fine, "Could not process image"),
+            (
+                "image/jpeg",
+                &*fine,
+                "image/jpeg media type, but the image appears to be a image/png",
+            ),
             ("image/png", "PCFET0NUWVBFIGh0bWw+", "Could not process image"),
             ("image/png", "not base64!", "Could not process image"),
             ("image/png", &*png(8_001, 1), "dimensions exceed max allowed size: 8000 pixels"),
