@@ -20,6 +20,7 @@ use rusqlite::{
     params,
 };
 use ruzstd::decoding::StreamingDecoder;
+use serde::de::IgnoredAny;
 use std::{
     ffi::OsStr,
     fmt,
@@ -134,9 +135,10 @@ impl OpenClaw {
                     None => {
                         // One that cannot be read is a line that is no JSON.
                         let packed: Vec<u8> = event.get(1)?;
-                        if let Ok(open) = StreamingDecoder::new(&*packed) {
-                            let _ = open.take(LONGEST).read_to_end(&mut lines);
-                        }
+                        let mut open = Vec::new();
+                        let is_read = StreamingDecoder::new(&*packed)
+                            .is_ok_and(|it| it.take(LONGEST).read_to_end(&mut open).is_ok());
+                        lines.extend_from_slice(if is_read { &open } else { b"?" });
                     }
                 }
                 lines.push(b'\n');
@@ -154,6 +156,11 @@ impl OpenClaw {
         if self.events(id)? != before {
             let what = "was changed by OpenClaw meanwhile; it is as OpenClaw left it";
             return Err(CliError::new(what, "stop OpenClaw, and run the command again"));
+        }
+        let mut lines = before.split_inclusive(|byte| *byte == b'\n');
+        if !lines.all(|line| serde_json::from_slice::<IgnoredAny>(line).is_ok()) {
+            let what = "has events that cannot be read; it is as it was";
+            return Err(CliError::new(what, "tool-guard session check names their lines"));
         }
         let each = |statements: &[&str]| {
             statements.iter().try_for_each(|sql| work.execute(sql, [id]).map(drop))

@@ -151,6 +151,23 @@ fn what_only_openclaw_can_write_is_left_to_it() {
     let done = folder.session(&["repair", "--write", NAME]);
     assert!(done.err.contains("has the older events of this session in a file"), "{}", done.err);
 
+    // A later version of OpenClaw may be able to read it.
+    let (folder, agent) = with(&EVENTS);
+    agent
+        .execute_batch("UPDATE transcript_events SET event_json = NULL, event_zstd = x'28b52ffd' WHERE seq = 3")
+        .unwrap();
+    drop(agent);
+    let checked = folder.session(&["check", NAME]).out;
+    assert!(checked.contains("openclaw-agent.sqlite#s:4  Torn record: 1 byte"), "{checked}");
+    let done = folder.session(&["repair", "--write", NAME]);
+    assert_eq!(done.code, 2, "{}", done.out);
+    assert!(done.err.contains("has events that cannot be read"), "{}", done.err);
+    let agent = Connection::open(folder.path(NAME)).unwrap();
+    assert_eq!(
+        of::<i64>(&agent, "SELECT length(event_zstd) FROM transcript_events WHERE seq = 3"),
+        4
+    );
+
     let (folder, agent) = with(&EVENTS);
     drop(agent);
     let done = folder.session(&["checkpoints", "--create", NAME]);
