@@ -23,10 +23,10 @@ fn nodes(kept: &Preserved, entries: &[Located], has_before: bool) -> Option<Vec<
         Rows::Listed(listed) => listed.iter().map(find).collect(),
         Rows::Between(head, tail) => {
             let (head, mut at) = (find(head)?, find(tail)?);
-            let mut nodes = vec![at];
+            let (mut nodes, mut seen) = (vec![at], HashSet::from([at]));
             while at != head {
                 let Link::To(parent) = &entries[at].entry.link else { return None };
-                at = find(parent).filter(|parent| !nodes.contains(parent))?;
+                at = find(parent).filter(|parent| seen.insert(*parent))?;
                 nodes.push(at);
             }
             nodes.reverse();
