@@ -80,8 +80,8 @@ impl FastPath {
         longest: Duration,
     ) -> Option<Duration> {
         let until = self.until(REFUSED)?;
-        let left = Duration::from_nanos(until.checked_sub(now().to_word())?);
-        (!left.is_zero() && left <= longest).then_some(left)
+        let left = until.saturating_sub(now().to_word());
+        (left != 0).then(|| Duration::from_nanos(left)).filter(|left| *left <= longest)
     }
 
     /// Whether a success changes nothing, whatever the time.
