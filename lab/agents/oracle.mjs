@@ -124,7 +124,7 @@ const OWN = ["<system-reminder>", "<environment_context>", "<permissions", "# AG
 
 /** The conversation in a request, without the agent's surroundings and the prompt. */
 function items({ messages, input }) {
-  const all = (messages ?? input).flatMap((message) => (message.role ? blocks(message) : [item(message)]));
+  const all = (messages ?? input).flatMap((message) => (message.role ? blocks(message) : item(message)));
   return all.filter(({ role, text }) => !["system", "developer"].includes(role) && !OWN.some((own) => text.startsWith(own)) && text !== PROMPT);
 }
 
@@ -143,9 +143,9 @@ function block(one) {
 }
 
 function item({ type, ...rest }) {
-  if (type === "function_call") return { role: "assistant", kind: "call", id: rest.call_id, text: JSON.stringify([rest.name, rest.arguments]) };
-  if (type === "function_call_output") return { role: "user", kind: "result", id: rest.call_id, text: texts(rest.output) };
-  return { role: "assistant", kind: type, text: JSON.stringify(rest.content ?? rest) };
+  if (type === "function_call") return [{ role: "assistant", kind: "call", id: rest.call_id, text: JSON.stringify([rest.name, rest.arguments]) }];
+  if (type === "function_call_output") return [{ kind: "result", id: rest.call_id, text: texts(rest.output) }, ...media(rest.output)].map((found) => ({ role: "user", ...found }));
+  return [{ role: "assistant", kind: type, text: JSON.stringify(type === "agent_message" ? rest.content : rest) }];
 }
 
 const texts = (content) => (Array.isArray(content) ? content.map(({ text }) => text ?? "").join("\n").trim() : (content ?? ""));

@@ -37,6 +37,19 @@ function turns(items) {
   return found;
 }
 
+/** How the ids of items begin. */
+const IDS = { custom_tool_call: "ctc_", reasoning: "rs_" };
+
+/** What OpenAI refuses of an item; Codex asks it to store none. */
+function ofOpenAi({ kind, text }) {
+  if (kind === "image") return /^(https?:|[A-Za-z0-9+/=]+$)/.test(text) ? [] : ["an image that is no URL"];
+  if (!IDS[kind]) return [];
+  const { id, content, encrypted_content: sealed } = JSON.parse(text);
+  const found = id && !id.startsWith(IDS[kind]) ? ["the id of another kind of item"] : [];
+  if (kind === "reasoning" && content?.length) found.push("reasoning with a content");
+  return kind === "reasoning" && id && !sealed ? [...found, "reasoning that is not stored"] : found;
+}
+
 /** What a provider refuses in what is sent. OpenAI does not ask for an order, nor for one result of a call. */
 function faults(items, isOpenAi) {
   // Anthropic's calls are answered in the next turn.
@@ -56,7 +69,8 @@ function faults(items, isOpenAi) {
   for (const item of items) {
     if (item.kind === "result" && item.id && !answered.has(item)) found.push("a result without its call");
     if (item.kind === "thinking" && !item.id) found.push("thinking without a signature");
-    if (item.kind === "image" && !IMAGES.some((begin) => begin.test(Buffer.from(item.text, "base64").toString("latin1")))) found.push("an image that is none");
+    if (isOpenAi) found.push(...ofOpenAi(item));
+    else if (item.kind === "image" && !IMAGES.some((begin) => begin.test(Buffer.from(item.text, "base64").toString("latin1")))) found.push("an image that is none");
   }
   return found;
 }

@@ -6,6 +6,7 @@ mod gemini;
 mod known;
 mod media;
 mod openai_chat;
+mod openai_items;
 mod openai_responses;
 mod openclaw;
 mod read_error;
@@ -25,8 +26,8 @@ pub use self::{
 pub(crate) use self::{
     known::{is_of_server, is_untouched, may_say},
     openclaw::form_of as form_of_api,
-    refused::{Refused, Why, is_plain},
-    request::{NEITHER, Request},
+    refused::{Applies, CACHE, MANY_IMAGES, Refused, Why, is_plain},
+    request::{NEITHER, Request, Sent},
     rules::{Blanks, Results, Rules},
     written::{is_synthetic_text, with_mark_of},
 };

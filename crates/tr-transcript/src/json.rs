@@ -12,6 +12,16 @@ pub(crate) fn elements(text: &str) -> Result<Vec<&str>, serde_json::Error> {
     Ok(elements.into_iter().map(RawValue::get).collect())
 }
 
+/// How many objects in a block or in a list of blocks, with the parts of their content, have this member.
+pub(crate) fn marks(text: &str, name: &'static str) -> usize {
+    if let Ok(elements) = elements(text) {
+        return elements.into_iter().map(|element| marks(element, name)).sum();
+    }
+    let block = Members::of(text, &[name, "content"]).unwrap_or_default();
+    let inside = block.get("content").map_or(0, |content| marks(content.get(), name));
+    inside + usize::from(block.get(name).is_some())
+}
+
 /// Reads `text`, which must be an object; serde alone would accept an array.
 pub(crate) fn object<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_json::Error> {
     if text.trim_start().starts_with('{') {
@@ -22,7 +32,7 @@ pub(crate) fn object<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_j
 
 /// Some members of an object: at most as many as are asked for anywhere.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Members<'t>([Option<(&'static str, &'t RawValue)>; 16]);
+pub(crate) struct Members<'t>([Option<(&'static str, &'t RawValue)>; 17]);
 
 impl<'t> Members<'t> {
     /// Those of these `names`. An error if one of them occurs twice, or if `text` is no object.

@@ -56,6 +56,8 @@ pub(crate) struct Body {
     pub(crate) unknown: Option<Unknown>,
     /// The first member that its provider refuses on its own, apart from its blocks.
     pub(crate) refused: Option<Box<Refused>>,
+    /// How many images it has, where their number counts.
+    pub(crate) images: usize,
     /// The form of the provider that answered, in a form that several providers use.
     pub(crate) answered_in: Option<Format>,
     /// The API that answered, if its form is not known.
@@ -266,11 +268,12 @@ impl Message {
 
     /// The message without its text: the role, the blocks, and the item's id.
     pub(crate) fn without_text(&self) -> Self {
-        let Body { role, is_system, is_signed, unknown, answered_in, .. } = *self.body;
+        let Body { role, is_system, is_signed, unknown, images, answered_in, .. } = *self.body;
         let Body { blocks, item, refused, unknown_api, .. } = &*self.body;
         let blocks = blocks.iter().map(Block::without_text).collect();
         let (item, refused, unknown_api) = (item.clone(), refused.clone(), unknown_api.clone());
-        let body = Body { item, refused, answered_in, unknown_api, ..Body::of(Box::default()) };
+        let body =
+            Body { item, refused, images, answered_in, unknown_api, ..Body::of(Box::default()) };
         Self::new(Body { role, blocks, is_system, is_signed, unknown, ..body })
     }
 

@@ -1,6 +1,6 @@
 //! A session's messages, and the text around them.
 use crate::{
-    format::{Format, NEITHER, ReadError, Request, Results},
+    format::{Applies, Format, MANY_IMAGES, NEITHER, ReadError, Request, Results, Sent},
     json,
     message::{Message, Role},
     messages::Messages,
@@ -31,11 +31,10 @@ pub struct Transcript {
     words: Option<Message>,
     /// The provider stores earlier messages that are not here, whose uses a result here may answer.
     pub(crate) continues: bool,
-    /// Whether it is a complete request, which no further message need follow.
-    pub(crate) is_request: bool,
-    /// Whether the form's own provider is asked, as far as is known. Other providers that use the
-    /// form have their own limits.
-    pub(crate) has_limits: bool,
+    /// Set if it is a complete request, which no further message need follow.
+    pub(crate) sent: Option<Sent>,
+    /// Which refusals concern it, apart from the number of its images.
+    pub(crate) applies: Applies,
     /// The form in which the provider is asked, if that is known from another source.
     pub(crate) asked: Option<Format>,
 }
@@ -46,8 +45,8 @@ impl Transcript {
     pub fn new(format: Format) -> Self {
         let (head, tail) = ("[".into(), "]".into());
         let (messages, words, continues) = (Messages::default(), None, false);
-        let (is_request, has_limits, asked) = (false, true, None);
-        Self { format, head, messages, tail, words, continues, is_request, has_limits, asked }
+        let (sent, applies, asked) = (None, Applies::default(), None);
+        Self { format, head, messages, tail, words, continues, sent, applies, asked }
     }
 
     /// An empty list of messages between these texts.
@@ -56,8 +55,8 @@ impl Transcript {
     pub fn with_around(format: Format, head: Box<str>, tail: Box<str>) -> Self {
         let request = format!("{head}{tail}");
         let request = Request::of(&request).unwrap_or_default();
-        let (continues, has_limits) = (request.continues(), request.has_limits(format));
-        Self { head, tail, continues, has_limits, ..Self::new(format) }
+        let (continues, applies) = (request.continues(), request.applies(format));
+        Self { head, tail, continues, applies, ..Self::new(format) }
     }
 
     /// Reads an array of messages, or a request or a response with messages (`messages`,
@@ -81,9 +80,8 @@ impl Transcript {
         let (head, tail) = (&text[..span.start], &text[span.end..]);
         let (head, tail) = (format!("{head}[").into(), format!("]{tail}").into());
         let continues = request.continues();
-        let (is_request, has_limits) = (request.is_sent(), request.has_limits(format));
-        let mut transcript =
-            Self { head, tail, continues, is_request, has_limits, ..Self::new(format) };
+        let (sent, applies) = (request.sent(), request.applies(format));
+        let mut transcript = Self { head, tail, continues, sent, applies, ..Self::new(format) };
         if list.starts_with('"') && format == Format::OpenAiResponses {
             let words = format.own(format!(r#"{{"role":"user","content":{list}}}"#));
             (transcript.messages, transcript.words) = (vec![words.clone()].into(), Some(words));
@@ -112,6 +110,12 @@ impl Transcript {
         let space = &list[from..list.len() - 1];
         self.tail = format!("{space}{}", self.tail).into();
         Ok(())
+    }
+
+    /// Which refusals concern it.
+    pub(crate) fn applies(&self) -> Applies {
+        let images: usize = self.messages.iter().map(|message| message.body.images).sum();
+        Applies { many_images: images > MANY_IMAGES, ..self.applies }
     }
 
     /// The form in which the provider is asked, for messages in an agent's own form: that of the

@@ -97,7 +97,7 @@ impl Validator {
             return;
         }
         if let Some(members) = &mut self.members {
-            members.count(message.role(), self.last);
+            members.count(self.len, message, self.last);
         }
         self.check_blocks(message);
         self.check_blanks(message, rules.blanks);
@@ -181,7 +181,8 @@ impl Validator {
     pub(crate) fn first_waiting(&self) -> usize {
         let step = self.live_step().unwrap_or(self.len);
         let empty = self.members.as_ref().and_then(|members| members.empty);
-        let open = empty.into_iter().chain(self.server.first);
+        let wide = self.members.as_ref().and_then(Members::first_wide);
+        let open = empty.into_iter().chain(self.server.first).chain(wide);
         let reasoning = self.items.reasoning.first().map(|&(at, _)| at);
         let waiting = reasoning.into_iter().chain(open).min();
         step.min(waiting.unwrap_or(self.len))
@@ -207,12 +208,16 @@ impl Validator {
 
         // The state of the last step is rebuilt by a new validator.
         let from = self.format.last_step(&messages[..len]);
-        let mut members = self.members.map(|members| Members::new(members.has_limits));
+        let mut members = self.members.as_ref().map(|members| Members::new(members.applies));
         if let Some(members) = &mut members {
             let mut last = None;
-            for message in messages[..from].iter().filter(|it| !it.is_aside(self.format.rules())) {
-                members.count(message.role(), last.replace(message.role()));
+            for (at, message) in messages[..from].iter().enumerate() {
+                if !message.is_aside(self.format.rules()) {
+                    members.count(at, message, last.replace(message.role()));
+                }
             }
+            // They are reported already.
+            drop(members.take_wide());
         }
         let mut replay = Self { len: from, members, ..Self::new(self.format) };
         messages[from..len].iter().for_each(|message| replay.push(message));

@@ -9,7 +9,10 @@ use super::{
     relink, undone,
     walk::Walk,
 };
-use crate::message::{Blank, Block, Body, Kind, Message, Role, Unknown};
+use crate::{
+    format::Applies,
+    message::{Blank, Block, Body, Kind, Message, Role, Unknown},
+};
 use std::{borrow::Cow, mem};
 
 /// The newest entries of a session, and the findings of the older ones.
@@ -22,8 +25,8 @@ pub(super) struct Branch {
     cost: usize,
     /// The cost at which older entries are settled.
     limit: usize,
-    /// Whether members that the provider refuses on their own are checked.
-    members: bool,
+    /// Which members that the provider refuses on their own are checked, if they are.
+    members: Option<Applies>,
     /// The findings of the entries before these.
     settled: Option<Walk>,
     is_linked: bool,
@@ -32,6 +35,7 @@ pub(super) struct Branch {
 impl Branch {
     pub(super) fn new(form: FileForm, window: usize, members: bool) -> Self {
         let (entries, cost) = (Vec::new(), 0);
+        let members = members.then(|| form.applies());
         let limit = window;
         Self { form, window, members, entries, cost, limit, settled: None, is_linked: false }
     }
@@ -48,6 +52,11 @@ impl Branch {
                 return;
             }
             _ => {}
+        }
+        if let (What::Header { is_openais: false }, Some(members)) =
+            (&entry.what, &mut self.members)
+        {
+            members.limits = false;
         }
         if entry.is_outside() && !matches!(entry.what, What::Leaf { .. }) {
             return;
@@ -253,7 +262,9 @@ impl Draft {
         let unknown = all.find(|unknown| *unknown == Unknown::Content);
         let refused =
             self.nodes.iter().find_map(|&node| message(node)?.refused().cloned()).map(Box::new);
-        let body = Body { role, blocks, unknown, refused, ..Body::of(Box::default()) };
+        let images = |&node: &usize| message(node).map_or(0, |message| message.body.images);
+        let images = self.nodes.iter().map(images).sum();
+        let body = Body { role, blocks, unknown, refused, images, ..Body::of(Box::default()) };
         Cow::Owned(Message::new(body))
     }
 }

@@ -43,8 +43,8 @@ impl<I> Link<I> {
 
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// The file's header.
-    Header,
+    /// The file's header; `is_openais` unless it names another provider.
+    Header { is_openais: bool },
     /// Not part of the session's tree.
     Outside,
     /// The model does not see it.
@@ -137,11 +137,11 @@ impl Entry {
     }
 
     pub(super) fn is_outside(&self) -> bool {
-        matches!(self.what, What::Outside | What::Header | What::Leaf { .. })
+        matches!(self.what, What::Outside | What::Header { .. } | What::Leaf { .. })
     }
 
     pub(super) fn is_header(&self) -> bool {
-        matches!(self.what, What::Header)
+        matches!(self.what, What::Header { .. })
     }
 }
 
@@ -208,10 +208,19 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
 fn codex(record: &str) -> Option<Entry> {
     let wire = Members::of(record, &["type", "payload"]).ok()?;
     let payload = wire.get("payload")?.get();
-    let names = ["type", "num_turns", "replacement_history", "replacement_history_entries"];
+    let names = [
+        "type",
+        "num_turns",
+        "replacement_history",
+        "replacement_history_entries",
+        "model_provider",
+    ];
     let inner = wire.inside("payload", &names);
     let what = match &*wire.string("type")? {
-        "session_meta" => What::Header,
+        "session_meta" => {
+            let provider = inner.string("model_provider");
+            What::Header { is_openais: provider.is_none_or(|provider| provider == "openai") }
+        }
         "response_item" => match read(Format::OpenAiResponses, payload) {
             Some(message) if is_of_its_types(&message) => {
                 let link = if begins_turn(payload) { Link::Root } else { Link::Before };
@@ -271,7 +280,9 @@ const OPENCLAW: [&str; 9] = [
 fn openclaw(record: &str) -> Option<Entry> {
     let wire = Members::of(record, &OPENCLAW).ok()?;
     let what = match &*wire.string("type")? {
-        "session" => return Some(Entry { what: What::Header, ..Entry::OUTSIDE }),
+        "session" => {
+            return Some(Entry { what: What::Header { is_openais: true }, ..Entry::OUTSIDE });
+        }
         "message" => match wire.get("message").and_then(|raw| read(Format::OpenClaw, raw.get())) {
             Some(message) if is_broken_off(&message) => What::Hidden,
             Some(message) => What::Message { message, group: None },

@@ -1,5 +1,8 @@
 //! The kinds of session files in JSON lines.
-use crate::{format::Format, json::Members};
+use crate::{
+    format::{Applies, Format},
+    json::Members,
+};
 use std::fmt;
 
 /// The kind of session in a file of JSON lines.
@@ -115,6 +118,11 @@ impl FileForm {
             }
             Self::Other => false,
         }
+    }
+
+    /// Which of the provider's refusals concern such a file: Codex has nothing stored.
+    pub(super) fn applies(self) -> Applies {
+        Applies { unstored: self == Self::Codex, ..Applies::default() }
     }
 
     /// Whether its lines are Claude Code's.

@@ -10,7 +10,10 @@ use super::{
     outline,
     records::{Piece, Record, Records},
 };
-use crate::message::{Message, Role};
+use crate::{
+    format::MANY_IMAGES,
+    message::{Message, Role},
+};
 use std::{
     hash::{BuildHasher as _, Hash, RandomState},
     num::NonZeroU64,
@@ -28,6 +31,8 @@ pub(super) struct Index {
     compactions: Vec<(u32, Option<Key>)>,
     /// Records that name the last entry of the branch.
     leaves: Vec<(u32, Key)>,
+    images: usize,
+    has_wide_image: bool,
 }
 
 /// The hash of a name. A collision only means fewer cuts.
@@ -74,7 +79,8 @@ pub(super) struct Cut {
 }
 
 impl Index {
-    /// Indexes a file of this form; `None` where entries refer to each other by number.
+    /// Indexes a file of this form; `None` where entries refer to each other by number, or where images are
+    /// refused because of the others.
     pub(super) fn read(
         form: FileForm,
         bytes: &[u8],
@@ -96,7 +102,7 @@ impl Index {
         }
         index.names.sort_unstable();
         index.names.dedup();
-        Some(index)
+        (index.images <= MANY_IMAGES || !index.has_wide_image).then_some(index)
     }
 
     /// Whether the file contains this name.
@@ -107,7 +113,7 @@ impl Index {
     fn push(&mut self, entry: &Entry, offset: u64, line: u64) -> Option<()> {
         let at = u32::try_from(self.nodes.len()).ok()?;
         let is = match &entry.what {
-            What::Header | What::Outside => Kind::Outside,
+            What::Header { .. } | What::Outside => Kind::Outside,
             What::Leaf { id, .. } => {
                 self.leaves.push((at, self.key(&Name::Entry(&**id))));
                 Kind::Outside
@@ -129,6 +135,8 @@ impl Index {
             }
             What::Message { message, group } => {
                 self.note(message, group.as_deref(), at);
+                self.images += message.body.images;
+                self.has_wide_image |= message.wide_images().next().is_some();
                 let has_results = message.tool_results().next().is_some();
                 Kind::Message { role: message.role(), has_results }
             }

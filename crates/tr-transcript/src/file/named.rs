@@ -117,7 +117,7 @@ const READ: [&str; 6] = ["type", "role", "hookEvent", "message", "attachment", "
 /// Whether a record that names a call may tell its outcome. Messages are judged elsewhere; records
 /// that a call starts, awaits approval or is running tell no outcome.
 fn tells(form: FileForm, record: &str) -> bool {
-    if let What::Message { .. } | What::Empty(_) | What::Header | What::Leaf { .. } =
+    if let What::Message { .. } | What::Empty(_) | What::Header { .. } | What::Leaf { .. } =
         Entry::read(form, record).what
     {
         return false;

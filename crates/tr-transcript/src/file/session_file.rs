@@ -11,7 +11,11 @@ use super::{
     report::FileReport,
     undone,
 };
-use crate::{format::Format, message::Message, transcript::Transcript};
+use crate::{
+    format::{Applies, Format},
+    message::Message,
+    transcript::Transcript,
+};
 use std::{borrow::Cow, fmt, ops::Range};
 
 /// A session file in memory, for edits.
@@ -177,6 +181,10 @@ impl SessionFile {
     pub(super) fn transcript_of(&self, path: &Path, drafts: &[Draft]) -> Option<Transcript> {
         let mut transcript = Transcript::new(self.form.messages()?);
         (transcript.continues, transcript.asked) = (path.rewritten.is_some(), self.asked);
+        let is_other =
+            |located: &Located| matches!(located.entry.what, What::Header { is_openais: false });
+        let limits = !self.entries.iter().any(is_other);
+        transcript.applies = Applies { limits, ..self.form.applies() };
         drafts.iter().for_each(|draft| transcript.push(self.message(draft)));
         Some(transcript)
     }

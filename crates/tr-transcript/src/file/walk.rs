@@ -1,6 +1,10 @@
 //! Validates the messages of a branch one by one, and tracks their positions in the file.
 use super::finding::FileFinding;
-use crate::{format::Format, message::Message, validate::Validator};
+use crate::{
+    format::{Applies, Format},
+    message::Message,
+    validate::Validator,
+};
 use std::{collections::VecDeque, mem};
 
 /// A record's line and byte offset.
@@ -33,9 +37,8 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(format: Format, members: bool) -> Self {
-        let validator = Validator::new(format);
-        let validator = if members { validator.with_members() } else { validator };
+    pub(super) fn new(format: Format, members: Option<Applies>) -> Self {
+        let validator = Validator::new(format).checking(members);
         let (places, found, others) = (VecDeque::new(), Vec::new(), Vec::new());
         Self { validator, places, first: 0, found, others, asked: None, unknown_api: None }
     }

@@ -3,7 +3,7 @@ use super::{
     ReadError,
     form::{Form, answered, as_text, role, step, used},
     known, media,
-    refused::{PATTERN, Refused, SIGNATURE, Text, Why, must_be, type_of},
+    refused::{Applies, CACHE, PATTERN, Refused, SIGNATURE, Text, Why, must_be, type_of},
     written::{NewResult, NewUse, with_mark_of},
 };
 use crate::{
@@ -63,7 +63,7 @@ impl Form for Anthropic {
         let unknown = known::message(&raw, &MEMBERS, content);
         let unknown = if is_known { unknown } else { Some(Unknown::Content) };
         let is_ours = wire.string("model").is_none_or(|model| is_ours(&model));
-        let (mut blocks, mut is_system) = (Vec::new(), role == Role::System);
+        let (mut blocks, mut is_system, mut images) = (Vec::new(), role == Role::System, 0);
         let list = wire.get("content").filter(|_| has_shape);
         let list = list.map(|content| json::span(&raw, content.get()));
         if let Some(content) = content {
@@ -86,7 +86,9 @@ impl Form for Anthropic {
                         kind => kind,
                     };
                     let refused = wire.as_ref().and_then(|wire| refused_in(wire, &kind, role));
-                    let refused = refused.or_else(|| refused_media(element, wire.as_ref()?));
+                    let (more, media) = media::seen(element);
+                    images += more;
+                    let refused = refused.or(media);
                     let refused = refused.filter(|it| is_ours || !it.is_limit()).map(Box::new);
                     let block = Block::new(json::span(&raw, element), kind);
                     Block { unknown, refused, ..block }.add_to(&mut blocks);
@@ -95,7 +97,7 @@ impl Form for Anthropic {
         }
         let refused = refused(content).map(Box::new);
         let body = Body { role, list, blocks, is_system, unknown, refused, ..Body::of(raw) };
-        Ok(body)
+        Ok(Body { images, ..body })
     }
 
     fn evidence(&self, message: &str) -> usize {
@@ -158,10 +160,10 @@ impl Form for Anthropic {
 
     /// A text says which image or document was there. Thoughts without a signature go, if their turn is over and
     /// something is left: the provider wants those of a turn that uses tools.
-    fn corrected(&self, message: &Message, is_past: bool) -> Option<String> {
+    fn corrected(&self, message: &Message, is_past: bool, applies: Applies) -> Option<String> {
         let content = Members::of(message.raw(), &["content"]).ok()?;
         let content = content.get("content")?.get();
-        let changed = media::without_refused(content);
+        let changed = media::without_refused(content, applies);
         let parts = json::elements(changed.as_deref().unwrap_or(content)).ok()?;
         let is_unsigned = |block: &Block| block.refused.as_ref().is_some_and(|it| it.is_unsigned());
         let stay: Vec<_> = parts
@@ -237,6 +239,11 @@ impl Form for Anthropic {
             Fault::RefusedEnd if finding.is_white() => {
                 "messages: final assistant content cannot end with trailing whitespace".to_owned()
             }
+            Fault::RefusedEnd if finding.block_index.is_none() => {
+                "This model does not support assistant message prefill. The conversation must end \
+                 with a user message."
+                    .to_owned()
+            }
             Fault::RefusedEnd => format!(
                 "messages.{message}: The final block in an assistant message cannot be `thinking`."
             ),
@@ -253,6 +260,16 @@ pub(super) fn is_ours(model: &str) -> bool {
     model.contains("claude") || model.contains("anthropic")
 }
 
+/// Whether this model continues no answer with which a request ends: those from 4.6 on. Older names have
+/// the version before the family (`claude-3-7-sonnet`), or a date behind it (`claude-opus-4-20250514`).
+pub(super) fn refuses_prefill(model: &str) -> bool {
+    let name = model.split_once("claude-").map_or("", |(_, name)| name);
+    let numbers = name.split(['-', '.', '@', ':']).map(|part| part.parse::<u32>().ok());
+    let mut numbers = numbers.skip_while(Option::is_none).map_while(|number| number);
+    let version = (numbers.next(), numbers.next().filter(|minor| *minor < 1_000));
+    version >= (Some(4), Some(6))
+}
+
 /// The provider's error text for a refused member.
 fn words(refused: &Refused, message: usize, block: Option<usize>) -> String {
     let place = match block {
@@ -266,26 +283,17 @@ fn words(refused: &Refused, message: usize, block: Option<usize>) -> String {
         Why::Type { expected: "an object", .. } => "Input should be a valid dictionary".to_owned(),
         Why::Type { expected: "a list", .. } => "Input should be a valid list".to_owned(),
         Why::Type { .. } => "Input should be a valid string".to_owned(),
-        Why::Media(why) => why.to_string(),
-        Why::Empty if refused.member == SIGNATURE => {
+        Why::Said(why) if refused.member == *CACHE => return why.to_string(),
+        Why::Said(_) | Why::Wide => refused.told(),
+        Why::Empty if refused.member == *SIGNATURE => {
             return format!(
                 "messages.{message}.content.{}: Invalid `signature` in `thinking` block",
                 block.unwrap_or_default()
             );
         }
-        Why::Empty | Why::EmptyList | Why::Place => {
-            "String should have at least 1 character".to_owned()
-        }
+        _ => "String should have at least 1 character".to_owned(),
     };
     format!("{place}: {why}")
-}
-
-/// Why the provider refuses an image or a document, which may be a part of a result.
-fn refused_media(block: &str, wire: &Members<'_>) -> Option<Refused> {
-    if wire.text("type") != "tool_result" {
-        return media::refused(block);
-    }
-    json::elements(wire.get("content")?.get()).ok()?.into_iter().find_map(media::refused)
 }
 
 /// Why the provider refuses a message's content. A content that is neither a text nor a list is not

@@ -1,6 +1,7 @@
 //! The interface of a transcript form, and code that several forms share.
 use super::{
     ReadError, known,
+    refused::Applies,
     written::{NewResult, NewUse, is_synthetic},
 };
 use crate::{
@@ -58,7 +59,7 @@ pub(crate) trait Form: Sync {
 
     /// `message` with those refused members corrected that can be written in another way; `None` if
     /// there are none. `is_past` says that its turn is over.
-    fn corrected(&self, _: &Message, _is_past: bool) -> Option<String> {
+    fn corrected(&self, _: &Message, _is_past: bool, _: Applies) -> Option<String> {
         None
     }
 

@@ -1,39 +1,72 @@
 //! Images and documents that Anthropic refuses, by their first bytes.
-use super::refused::{Refused, Why};
+use super::refused::{Applies, DOCUMENT, IMAGE, PIXELS, Refused, URL, Why};
 use crate::{
     json::{self, Members, quote},
     validate::Fault,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use imagesize::{ImageType, blob_size, image_type};
+use std::borrow::Cow;
 
 /// The provider's limits: the longest base64 text, and the most pixels of a side.
 const LONGEST: usize = 5 << 20;
 const WIDEST: usize = 8_000;
 
+/// The most pixels of a side among many images.
+const WIDE: usize = 2_000;
+
 /// How much of an image is decoded at first; more where its size stands further back.
 const HEAD: usize = 64 << 10;
 
-/// Why the provider refuses a block, or a part of a result, if that is an image or a document.
-pub(super) fn refused(block: &str) -> Option<Refused> {
-    let wire = Members::of(block, &["type", "source"]).ok()?;
-    let kind = wire.string("type")?;
-    let source = wire.inside("source", &["type", "media_type", "data"]);
-    let is_image = match &*kind {
-        "image" => true,
-        "document" => false,
-        _ => return None,
-    };
-    if source.string("type")? != "base64" {
-        return None;
+/// How many images a block is, or a result has, and why the provider refuses one of them, or a document.
+pub(super) fn seen(block: &str) -> (usize, Option<Refused>) {
+    let wire = Members::of(block, &["type", "source", "content"]).unwrap_or_default();
+    match &*wire.text("type") {
+        "image" => (1, image(&wire)),
+        "document" => (0, document(&wire)),
+        "tool_result" => {
+            let content = wire.get("content").and_then(|raw| json::elements(raw.get()).ok());
+            let parts = content.unwrap_or_default().into_iter().map(seen);
+            parts.fold((0, None), |(images, first), (more, next)| {
+                // What is always refused, before what is refused among many.
+                let first = first.filter(|it: &Refused| it.why != Why::Wide || next.is_none());
+                (images + more, first.or(next))
+            })
+        }
+        _ => (0, None),
     }
-    let (media, data) = (source.string("media_type")?, source.string("data")?);
-    let why = if is_image { image(&media, &data) } else { pdf(&media, &data) }?;
-    let member = if is_image { "image.source.base64" } else { "document.source.base64" };
-    Some(Refused::new(Fault::RefusedContent, member, Why::Media(why.into())))
 }
 
-fn image(media: &str, data: &str) -> Option<String> {
+/// The type and the data of a block in base64.
+fn source<'t>(wire: &Members<'t>) -> Option<(Cow<'t, str>, Cow<'t, str>)> {
+    let source = wire.inside("source", &["type", "media_type", "data"]);
+    let source = Some(source).filter(|source| source.text("type") == "base64")?;
+    Some((source.string("media_type")?, source.string("data")?))
+}
+
+fn image(wire: &Members<'_>) -> Option<Refused> {
+    let (media, data) = source(wire)?;
+    let why = match unread_image(&media, &data) {
+        Some(why) => Why::Said(why.into()),
+        None => return too_wide(&data),
+    };
+    Some(Refused::new(Fault::RefusedContent, IMAGE, why))
+}
+
+/// An image whose size is not found is not judged.
+fn too_wide(data: &str) -> Option<Refused> {
+    let size = |bytes: Vec<u8>| blob_size(&bytes).ok();
+    let size = size(decoded(head_of(data))?).or_else(|| size(decoded(data)?))?;
+    let side = size.width.max(size.height);
+    if side <= WIDEST {
+        return (side > WIDE).then(Refused::wide);
+    }
+    let why =
+        format!("At least one of the image dimensions exceed max allowed size: {WIDEST} pixels");
+    Some(Refused::new(Fault::RefusedContent, PIXELS, Why::Said(why.into())))
+}
+
+fn unread_image(media: &str, data: &str) -> Option<String> {
     let expected = match media {
         "image/png" => ImageType::Png,
         "image/jpeg" => ImageType::Jpeg,
@@ -54,16 +87,7 @@ fn image(media: &str, data: &str) -> Option<String> {
     let unknown = || Some("Could not process image".into());
     let Some(head) = decoded(head_of(data)) else { return unknown() };
     let real = match image_type(&head) {
-        Ok(it) if it == expected => {
-            // One whose size is not found is not judged.
-            let size = |bytes: &[u8]| blob_size(bytes).ok();
-            let size = size(&head).or_else(|| size(&decoded(data)?))?;
-            return (size.width.max(size.height) > WIDEST).then(|| {
-                format!(
-                    "At least one of the image dimensions exceed max allowed size: {WIDEST} pixels"
-                )
-            });
-        }
+        Ok(it) if it == expected => return None,
         Ok(ImageType::Png) => "image/png",
         Ok(ImageType::Jpeg) => "image/jpeg",
         Ok(ImageType::Gif) => "image/gif",
@@ -75,13 +99,29 @@ fn image(media: &str, data: &str) -> Option<String> {
     ))
 }
 
-fn pdf(media: &str, data: &str) -> Option<String> {
-    let is_pdf = || decoded(head_of(data)).is_some_and(|head| head.starts_with(b"%PDF"));
-    match media {
-        "application/pdf" if data.is_empty() => Some("PDF cannot be empty".into()),
-        "application/pdf" if !is_pdf() => Some("The PDF specified was not valid.".into()),
-        _ => None,
-    }
+fn document(wire: &Members<'_>) -> Option<Refused> {
+    let (media, data) = source(wire)?;
+    let is_pdf = || decoded(head_of(&data)).is_some_and(|head| head.starts_with(b"%PDF"));
+    let why = match &*media {
+        "application/pdf" if data.is_empty() => "PDF cannot be empty",
+        "application/pdf" if !is_pdf() => "The PDF specified was not valid.",
+        _ => return None,
+    };
+    Some(Refused::new(Fault::RefusedContent, DOCUMENT, Why::Said(why.into())))
+}
+
+/// Why OpenAI refuses the image in the part `at` of the list `list`, by its URL. An image without data is
+/// refused where `needs_data` says so.
+pub(super) fn refused_url(list: &str, at: usize, url: &str, needs_data: bool) -> Option<Refused> {
+    let why = match url.split_once(':') {
+        Some(("data", data)) if needs_data && data.ends_with(',') => {
+            "The image data you provided does not represent a valid image."
+        }
+        Some(("http" | "https" | "data", _)) => return None,
+        _ => "Expected a valid URL, but got a value with an invalid format.",
+    };
+    let member = format!("{list}[{at}].{URL}");
+    Some(Refused::new(Fault::RefusedContent, member, Why::Said(why.into())))
 }
 
 /// The beginning of a text.
@@ -99,15 +139,20 @@ fn decoded(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
 }
 
 /// The content with a text in the place of each image or document that the provider refuses; `None` if there is none.
-pub(super) fn without_refused(content: &str) -> Option<String> {
+pub(super) fn without_refused(content: &str, applies: Applies) -> Option<String> {
     let parts = json::elements(content).ok()?;
     let mut is_changed = false;
     let parts = parts.into_iter().map(|part| {
         let within = Members::of(part, &["type", "content"]).ok();
         let within = within.filter(|wire| wire.text("type") == "tool_result");
-        let within = within.and_then(|wire| without_refused(wire.get("content")?.get()));
-        let now = within.map(|content| json::set_member(part, "content", &content));
-        let now = now.or_else(|| refused(part).map(|refused| instead(&refused)));
+        let within = within.map(|wire| {
+            let content = without_refused(wire.get("content")?.get(), applies)?;
+            Some(json::set_member(part, "content", &content))
+        });
+        let now = within.unwrap_or_else(|| {
+            let refused = seen(part).1.filter(|refused| applies.to(refused))?;
+            Some(instead("text", &refused))
+        });
         is_changed |= now.is_some();
         now.unwrap_or_else(|| part.to_owned())
     });
@@ -115,11 +160,26 @@ pub(super) fn without_refused(content: &str) -> Option<String> {
     is_changed.then(|| format!("[{}]", parts.join(",")))
 }
 
-/// The text in the place of a block.
-fn instead(refused: &Refused) -> String {
-    let kind = refused.member.split('.').next().unwrap_or_default();
-    let text = format!("[the {kind} that was here was removed: {}]", refused.told());
-    format!(r#"{{"type":"text","text":{}}}"#, quote(&text))
+/// A message with a text, of the type `kind`, in the place of each part of its member `list` that is refused.
+pub(super) fn instead_of(
+    message: &str,
+    list: &str,
+    kind: &str,
+    refused: impl Fn(usize, &str) -> Option<Refused>,
+) -> Option<String> {
+    let parts = json::elements(json::members(message).ok()?.get(list)?.get()).ok()?;
+    let said = |(at, part): (usize, &str)| {
+        refused(at, part).map_or_else(|| part.to_owned(), |refused| instead(kind, &refused))
+    };
+    let parts: Vec<_> = parts.into_iter().enumerate().map(said).collect();
+    Some(json::set_member(message, list, &format!("[{}]", parts.join(","))))
+}
+
+/// The text in the place of a part.
+fn instead(kind: &str, refused: &Refused) -> String {
+    let what = if refused.member == *DOCUMENT { "document" } else { "image" };
+    let text = format!("[the {what} that was here was removed: {}]", refused.told());
+    format!(r#"{{"type":"{kind}","text":{}}}"#, quote(&text))
 }
 
 #[cfg(test)]
@@ -134,12 +194,12 @@ mod tests {
 
     fn why(kind: &str, media: &str, data: &str) -> Option<String> {
         let source = format!(r#"{{"type":"base64","media_type":"{media}","data":"{data}"}}"#);
-        refused(&format!(r#"{{"type":"{kind}","source":{source}}}"#)).map(|it| it.told())
+        seen(&format!(r#"{{"type":"{kind}","source":{source}}}"#)).1.map(|it| it.told())
     }
 
     #[test]
     fn images_and_documents_are_judged_by_their_first_bytes() {
-        let fine = png(16, 8_000);
+        let fine = png(16, 2_000);
         assert_eq!(why("image", "image/png", &fine), None);
         assert_eq!(why("text", "image/png", ""), None);
         // With line breaks, cut off behind its size, or of an unknown size.
@@ -158,6 +218,7 @@ mod tests {
             ("image/png", "PCFET0NUWVBFIGh0bWw+", "Could not process image"),
             ("image/png", "not base64!", "Could not process image"),
             ("image/png", &*png(8_001, 1), "dimensions exceed max allowed size: 8000 pixels"),
+            ("image/png", &*png(1, 2_001), "for many-image requests: 2000 pixels"),
             ("image/png", &*"A".repeat(LONGEST + 4), "image exceeds 5 MB maximum: 5242884 bytes"),
         ] {
             let why = why("image", media, data).unwrap();

@@ -3,8 +3,8 @@
 use super::{
     ReadError,
     form::{Form, as_text, result, role, step, used},
-    known,
-    refused::{Refused, Text, Why, must_be, openai},
+    known, media,
+    refused::{Applies, Refused, Text, Why, must_be, openai},
     written::{NewResult, NewUse},
 };
 use crate::{
@@ -139,11 +139,14 @@ impl Form for Chat {
 
     /// Arguments become a JSON string; an empty list of calls is removed; a missing content becomes
     /// an empty text.
-    fn corrected(&self, message: &Message, _: bool) -> Option<String> {
-        match message.refused().map(|refused| (refused.member, &refused.why)) {
+    fn corrected(&self, message: &Message, _: bool, _: Applies) -> Option<String> {
+        match message.refused().map(|refused| (&*refused.member, &refused.why)) {
             Some(("tool_calls", _)) => return Some(without_calls(message.raw())),
             Some(("content", Why::Type { .. })) if message.role() != Role::Tool => {
                 return Some(json::set_member(message.raw(), "content", r#""""#));
+            }
+            Some((_, Why::Said(_))) => {
+                return media::instead_of(message.raw(), "content", "text", refused_image);
             }
             _ => {}
         }
@@ -189,7 +192,7 @@ impl Form for Chat {
 
 /// The provider's error text for a refused member.
 fn words(refused: &Refused, at: usize, call: Option<usize>) -> String {
-    let member = refused.member;
+    let member = &*refused.member;
     match (call, &refused.why) {
         (Some(call), why) => openai(why, &format!("messages[{at}].tool_calls[{call}].{member}")),
         (None, Why::Type { got, .. }) if member == "content" => {
@@ -268,11 +271,19 @@ fn refused(wire: &Members<'_>, role: Role) -> Option<Refused> {
         _ if role == Role::Other => None,
         None => content(Why::Type { expected: "a string", got: "null" }),
         Some(text) if text.starts_with('"') => None,
-        Some(list) if json::elements(list).is_ok_and(|parts| parts.is_empty()) => {
-            content(Why::EmptyList)
-        }
-        Some(_) => None,
+        Some(list) => match json::elements(list) {
+            Ok(parts) if parts.is_empty() => content(Why::EmptyList),
+            parts => {
+                parts.ok()?.into_iter().enumerate().find_map(|(at, part)| refused_image(at, part))
+            }
+        },
     }
+}
+
+/// Why the provider refuses a part of a content that is an image.
+fn refused_image(at: usize, part: &str) -> Option<Refused> {
+    let image = Members::of(part, &["image_url"]).ok()?.inside("image_url", &["url"]);
+    media::refused_url("content", at, &image.string("url")?, true)
 }
 
 /// `OpenAI`'s error text for an id that is missing or empty.

@@ -3,9 +3,10 @@
 use super::{
     ReadError,
     form::{Form, as_text, role},
-    known,
+    known, media,
     openai_chat::missing,
-    refused::{Refused, Text, Why, must_be, openai, type_of},
+    openai_items::{is_known_search, refused_content, refused_id, refused_image, refused_in},
+    refused::{Applies, Refused, Why, openai},
     written::{NewResult, NewUse, is_synthetic},
 };
 use crate::{
@@ -17,7 +18,18 @@ use crate::{
 use serde_json::value::RawValue;
 
 /// The members of an item that are read.
-const READ: [&str; 8] = ["type", "role", "content", "id", "call_id", "name", "arguments", "output"];
+const READ: [&str; 10] = [
+    "type",
+    "role",
+    "content",
+    "id",
+    "call_id",
+    "name",
+    "arguments",
+    "output",
+    "encrypted_content",
+    "action",
+];
 
 /// The types of calls that the caller answers, and their names in errors.
 const CALLS: [(&str, &str); 6] = [
@@ -85,10 +97,6 @@ const PAIR: [&str; 21] = [
 /// pixel.
 const NO_SCREEN: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=";
 
-/// The provider's limits for ids and tool names.
-const ID: Text = Text::id("call_id", 64, false);
-const NAME: Text = Text::name("name", 128, true);
-
 /// The form of OpenAI's Responses API.
 pub(super) struct Responses;
 
@@ -115,7 +123,8 @@ impl Form for Responses {
                 _ if !known::has_parts(content, &PARTS) => Some(Unknown::Content),
                 _ => known::message(&raw, &MESSAGE, content),
             };
-            let refused = refused_content(content).map(Box::new);
+            let refused = refused_content(content).or_else(|| refused_id(&kind, item.as_ref()?));
+            let refused = refused.map(Box::new);
             return Ok(Body { role, list, is_system, item, unknown, refused, ..Body::of(raw) });
         }
         let id = wire.get("call_id").or(own_id);
@@ -147,8 +156,9 @@ impl Form for Responses {
         // If the call's id is in the member for the item's id, it is not an item id.
         let is_pair = matches!(part, Kind::Use { .. } | Kind::Result { .. });
         let item = item(&raw, own_id.filter(|_| !is_pair || wire.get("call_id").is_some()));
-        let unknown = unknown(&raw, &kind, &part);
-        let refused = refused_in(&wire, &kind, &part).map(Box::new);
+        let unknown = unknown(&raw, &wire, &kind, &part);
+        let refused = refused_in(&wire, &kind, &part);
+        let refused = refused.or_else(|| refused_id(&kind, item.as_ref()?)).map(Box::new);
         let blocks = vec![Block { unknown, refused, ..Block::new(0..raw.len(), part) }];
         Ok(Body { role, blocks, item, ..Body::of(raw) })
     }
@@ -254,12 +264,27 @@ impl Form for Responses {
         waived
     }
 
-    /// Arguments become a JSON string.
-    fn corrected(&self, item: &Message, _: bool) -> Option<String> {
-        item.blocks().iter().find(|block| block.refused.is_some())?;
-        let given = Members::of(item.raw(), &READ).ok()?.get("arguments");
-        let given = given.filter(|given| given.get().starts_with('{'))?;
-        Some(json::set_member(item.raw(), "arguments", &quote(given.get())))
+    /// Arguments become a JSON string; an item loses an id of another kind, and reasoning its content; a text
+    /// says which image was there.
+    fn corrected(&self, item: &Message, _: bool, applies: Applies) -> Option<String> {
+        let (raw, wire) = (item.raw(), Members::of(item.raw(), &READ).ok()?);
+        let Refused { member, why, .. } = item.all_refused(applies).next()?;
+        match why {
+            Why::Prefix { .. } => Some(json::without_member(raw, &item.item()?.at)),
+            Why::Full(_) => {
+                let content = json::span(raw, wire.get("content")?.get());
+                Some(json::without_member(raw, &content))
+            }
+            Why::Said(_) => {
+                let list = member.split('[').next()?;
+                let refused = |at, part: &str| refused_image(list, at, part);
+                media::instead_of(raw, list, "input_text", refused)
+            }
+            _ => {
+                let given = wire.get("arguments").filter(|given| given.get().starts_with('{'))?;
+                Some(json::set_member(raw, "arguments", &quote(given.get())))
+            }
+        }
     }
 
     fn error(&self, finding: &Finding) -> String {
@@ -270,6 +295,9 @@ impl Form for Responses {
             }
             Fault::MissingId => {
                 missing(finding, &format!("input[{}].call_id", finding.message_index))
+            }
+            Fault::LoneReasoning if finding.about.is_empty() => {
+                "Item of type 'reasoning' was provided without its required following item.".into()
             }
             Fault::LoneReasoning => format!(
                 "Item '{}' of type 'reasoning' was provided without its required following item.",
@@ -292,7 +320,7 @@ impl Form for Responses {
 }
 
 /// Whether an item other than a message has unknown parts.
-fn unknown(raw: &str, kind: &str, part: &Kind) -> Option<Unknown> {
+fn unknown(raw: &str, wire: &Members<'_>, kind: &str, part: &Kind) -> Option<Unknown> {
     match part {
         Kind::Use { .. } | Kind::Result { .. } => known::block(raw, &PAIR),
         Kind::Reasoning | Kind::Reference => None,
@@ -313,41 +341,11 @@ fn unknown(raw: &str, kind: &str, part: &Kind) -> Option<Unknown> {
             | "mcp_call"
             | "mcp_list_tools"
             | "tool_search_call"
-            | "tool_search_output"
-            | "web_search_call" => None,
+            | "tool_search_output" => None,
+            "web_search_call" if is_known_search(wire) => None,
             _ => Some(Unknown::Content),
         },
     }
-}
-
-/// Why the provider refuses a call or an output.
-fn refused_in(wire: &Members<'_>, kind: &str, part: &Kind) -> Option<Refused> {
-    match part {
-        Kind::Use { id, .. } => {
-            let refused = ID.refused_id(id);
-            if refused.is_some() || kind != "function_call" {
-                return refused;
-            }
-            let given = || wire.present("arguments");
-            let given = || must_be("a string", Fault::RefusedInput, "arguments", given());
-            NAME.refused(wire.get("name")).or_else(given)
-        }
-        Kind::Result { .. } if wire.get("output").is_none() => {
-            Some(Refused::new(Fault::RefusedContent, "output", Why::Missing))
-        }
-        _ => None,
-    }
-}
-
-/// Why the provider refuses a message's content.
-fn refused_content(content: Option<&RawValue>) -> Option<Refused> {
-    let got = match content {
-        None => "null",
-        Some(content) if content.get().starts_with(['"', '[']) => return None,
-        Some(content) => type_of(content),
-    };
-    let why = Why::Type { expected: "one of an array of objects or string", got };
-    Some(Refused::new(Fault::RefusedContent, "content", why))
 }
 
 fn is_call(kind: &str) -> bool {

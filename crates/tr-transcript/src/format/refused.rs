@@ -2,13 +2,14 @@
 //! contents.
 use crate::{json, validate::Fault};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// A member that the provider refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) fault: Fault,
     /// The member's name in the provider's error, relative to its block or message.
-    pub(crate) member: &'static str,
+    pub(crate) member: Cow<'static, str>,
     pub(crate) why: Why,
 }
 
@@ -32,8 +33,60 @@ pub(crate) enum Why {
     },
     /// The provider does not accept it in this place or in this role.
     Place,
-    /// An image or a document that it cannot read, in its words.
-    Media(Box<str>),
+    /// In the provider's words.
+    Said(Box<str>),
+    /// An image that it accepts unless there are [more than a few](MANY_IMAGES).
+    Wide,
+    /// The id of an item, which begins as that of another kind.
+    Prefix {
+        id: Box<str>,
+        expected: &'static str,
+    },
+    /// A list of so many elements, of which it accepts none.
+    Full(usize),
+    /// The provider has not stored the item of this id, and its content is not sent.
+    Unstored(Box<str>),
+}
+
+/// Which of a provider's refusals concern a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Applies {
+    /// The form's own provider is asked, as far as is known. Others that use the form have their
+    /// own limits.
+    pub(crate) limits: bool,
+    /// The provider stores no items.
+    pub(crate) unstored: bool,
+    /// There are more than [`MANY_IMAGES`].
+    pub(crate) many_images: bool,
+}
+
+/// More images than this are many: Anthropic then accepts no [wide](Why::Wide) ones.
+pub(crate) const MANY_IMAGES: usize = 20;
+
+/// The members of the images and documents that are looked at.
+pub(super) const IMAGE: &str = "image.source.base64";
+pub(super) const PIXELS: &str = "image.source.base64.data";
+pub(super) const DOCUMENT: &str = "document.source.base64";
+pub(super) const URL: &str = "image_url";
+
+/// The marks of what the provider is to keep in its cache.
+pub(crate) const CACHE: &str = "cache_control";
+
+impl Default for Applies {
+    fn default() -> Self {
+        Self { limits: true, unstored: false, many_images: false }
+    }
+}
+
+impl Applies {
+    pub(crate) fn to(self, refused: &Refused) -> bool {
+        let concerns = match refused.why {
+            Why::Wide => self.many_images,
+            Why::Unstored(_) => self.unstored,
+            _ => true,
+        };
+        concerns && (self.limits || !refused.is_limit())
+    }
 }
 
 /// The member of a thinking block by which Anthropic knows it as its own.
@@ -52,24 +105,41 @@ pub(super) struct Text {
 }
 
 impl Refused {
-    pub(super) const fn new(fault: Fault, member: &'static str, why: Why) -> Self {
-        Self { fault, member, why }
+    pub(super) fn new(fault: Fault, member: impl Into<Cow<'static, str>>, why: Why) -> Self {
+        Self { fault, member: member.into(), why }
+    }
+
+    /// More than four marks for the cache.
+    pub(crate) fn marks(marks: usize) -> Self {
+        let why =
+            format!("A maximum of 4 blocks with cache_control may be provided. Found {marks}.");
+        Self::new(Fault::RefusedContent, CACHE, Why::Said(why.into()))
+    }
+
+    /// An image of many that is too wide.
+    pub(crate) fn wide() -> Self {
+        Self::new(Fault::RefusedContent, PIXELS, Why::Wide)
     }
 
     /// Whether other providers that use this form may accept it.
-    pub(crate) const fn is_limit(&self) -> bool {
+    pub(crate) fn is_limit(&self) -> bool {
         matches!(self.why, Why::Long { .. } | Why::Pattern)
             || matches!(self.fault, Fault::RefusedContent)
     }
 
     /// Whether it is an image or a document.
-    pub(crate) const fn is_media(&self) -> bool {
-        matches!(self.why, Why::Media(_))
+    pub(crate) fn is_media(&self) -> bool {
+        matches!(&*self.member, IMAGE | PIXELS | DOCUMENT) || self.member.ends_with(URL)
     }
 
     /// Whether it is a thought without a signature.
     pub(crate) fn is_unsigned(&self) -> bool {
-        self.member == SIGNATURE
+        self.member == *SIGNATURE
+    }
+
+    /// Whether it is what the model thought.
+    pub(crate) fn is_thought(&self) -> bool {
+        self.is_unsigned() || matches!(self.why, Why::Full(_))
     }
 
     /// A description for a person.
@@ -81,7 +151,13 @@ impl Refused {
             Why::Pattern => "other characters than letters, digits, _ and -".into(),
             Why::Type { expected, got } => format!("{got} in the place of {expected}"),
             Why::Place => "not in this place".into(),
-            Why::Media(why) => why.to_string(),
+            Why::Said(why) => why.to_string(),
+            Why::Wide => "At least one of the image dimensions exceed max allowed size for \
+                          many-image requests: 2000 pixels"
+                .into(),
+            Why::Prefix { id, expected } => format!("{id} does not begin with {expected}"),
+            Why::Full(len) => format!("{len} elements, none are taken"),
+            Why::Unstored(id) => format!("{id} is not stored, and has no encrypted_content"),
         }
     }
 }
@@ -191,6 +267,18 @@ pub(super) fn openai(why: &Why, place: &str) -> String {
         Why::Type { expected, got } => {
             format!("Invalid type for '{place}': expected {expected}, but got {got} instead.")
         }
-        Why::Place | Why::Media(_) => format!("Invalid value: '{place}'."),
+        Why::Said(why) => format!("Invalid '{place}'. {why}"),
+        Why::Prefix { id, expected } => {
+            format!("Invalid '{place}': '{id}'. Expected an ID that begins with '{expected}'.")
+        }
+        Why::Full(len) => format!(
+            "Invalid '{place}': array too long. Expected an array with maximum length 0, but got an \
+             array with length {len} instead."
+        ),
+        Why::Unstored(id) => format!(
+            "Item with id '{id}' not found. Items are not persisted when `store` is set to false. \
+             Try again with `store` set to true, or remove this item from your input."
+        ),
+        Why::Place | Why::Wide => format!("Invalid value: '{place}'."),
     }
 }

@@ -1,5 +1,9 @@
 //! Locates the messages in a text: an array, a request, or a response.
-use super::{Format, ReadError, anthropic, form::Form};
+use super::{
+    Format, ReadError, anthropic,
+    form::Form,
+    refused::{Applies, CACHE},
+};
 use crate::json::{self, Members};
 use serde_json::value::RawValue;
 
@@ -8,7 +12,7 @@ pub(crate) const NEITHER: &str = "neither an array of messages nor a request";
 
 /// The members of a request to a model's API, or of a response, that concern the messages.
 /// Anthropic's system prompt stands beside the messages.
-const READ: [&str; 16] = [
+const READ: [&str; 17] = [
     "messages",
     "contents",
     "input",
@@ -25,6 +29,7 @@ const READ: [&str; 16] = [
     "stream_options",
     "previous_response_id",
     "conversation",
+    "store",
 ];
 
 /// A request, a response, or a bare array of messages.
@@ -33,6 +38,15 @@ pub(crate) struct Request<'t> {
     members: Members<'t>,
     /// The messages: an array, or the user's text.
     messages: &'t str,
+}
+
+/// What a complete request says beside its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// Its model continues no answer with which it ends.
+    pub(crate) refuses_prefill: bool,
+    /// How many marks for the cache its system prompt and its tools have.
+    pub(crate) cache_marks: usize,
 }
 
 impl<'t> Request<'t> {
@@ -63,14 +77,24 @@ impl<'t> Request<'t> {
         self.has("previous_response_id") || self.has("conversation")
     }
 
-    /// Whether it is a complete request: it names the model and the maximum length of the answer. A
-    /// stored session need not end like a request.
-    pub(crate) fn is_sent(&self) -> bool {
-        self.has("model") && self.has("max_tokens")
+    /// What a complete request says beside its messages; `None` if it does not name the model and the
+    /// maximum length of the answer. A stored session need not end like a request.
+    pub(crate) fn sent(&self) -> Option<Sent> {
+        self.members.get("max_tokens")?;
+        let refuses_prefill = anthropic::refuses_prefill(&self.members.string("model")?);
+        let lists = ["system", "tools"].into_iter().filter_map(|name| self.members.get(name));
+        let cache_marks = lists.map(|list| json::marks(list.get(), CACHE)).sum();
+        Some(Sent { refuses_prefill, cache_marks })
+    }
+
+    /// Which refusals concern it.
+    pub(crate) fn applies(&self, format: Format) -> Applies {
+        let unstored = self.members.get("store").is_some_and(|store| store.get() == "false");
+        Applies { limits: self.has_limits(format), unstored, many_images: false }
     }
 
     /// Whether the form's own provider may receive it, judging by the model's name.
-    pub(crate) fn has_limits(&self, format: Format) -> bool {
+    fn has_limits(&self, format: Format) -> bool {
         let Some(model) = self.members.string("model") else { return true };
         match format {
             Format::AnthropicMessages => anthropic::is_ours(&model),

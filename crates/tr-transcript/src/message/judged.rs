@@ -1,6 +1,10 @@
 //! Which parts of a message are not understood, and which ones the provider refuses on their own.
 use super::{Block, Message, Unknown};
-use crate::{format::Refused, json::Members, validate::Fault};
+use crate::{
+    format::{Applies, CACHE, Refused, Why},
+    json::{self, Members},
+    validate::Fault,
+};
 use std::borrow::Cow;
 
 impl Message {
@@ -46,18 +50,28 @@ impl Message {
         self.body.refused.as_deref()
     }
 
-    /// Whether the provider refuses a member or a block on its own; `has_limits` as below.
-    pub(crate) fn has_refused(&self, has_limits: bool) -> bool {
+    /// What the provider refuses on its own: members of it, and of its blocks.
+    pub(crate) fn all_refused(&self, applies: Applies) -> impl Iterator<Item = &Refused> {
         let blocks = self.blocks().iter().filter_map(|block| block.refused.as_deref());
-        let mut refused = blocks.chain(self.refused());
-        refused.any(|refused| has_limits || !refused.is_limit())
+        blocks.chain(self.refused()).filter(move |refused| applies.to(refused))
     }
 
-    /// Whether the provider refuses the id of this use; `has_limits` says whether the form's own
-    /// provider is asked.
-    pub(crate) fn refuses_id(&self, block: usize, has_limits: bool) -> bool {
+    /// Whether the provider refuses the id of this use.
+    pub(crate) fn refuses_id(&self, block: usize, applies: Applies) -> bool {
         let refused = self.blocks().get(block).and_then(|block| block.refused.as_deref());
-        refused.is_some_and(|it| it.fault == Fault::RefusedId && (has_limits || !it.is_limit()))
+        refused.is_some_and(|it| it.fault == Fault::RefusedId && applies.to(it))
+    }
+
+    /// The blocks with an image that is refused among many.
+    pub(crate) fn wide_images(&self) -> impl Iterator<Item = usize> {
+        let is_wide = |block: &Block| block.refused.as_ref().is_some_and(|it| it.why == Why::Wide);
+        let blocks = self.blocks().iter().enumerate();
+        blocks.filter(move |(_, block)| is_wide(block)).map(|(at, _)| at)
+    }
+
+    /// How many marks for the cache its blocks have.
+    pub(crate) fn cache_marks(&self) -> usize {
+        self.blocks().iter().map(|block| json::marks(self.text(&block.span), CACHE)).sum()
     }
 
     /// Whether this block is a thinking block.

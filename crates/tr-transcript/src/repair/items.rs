@@ -5,7 +5,7 @@ use super::{
     pairs::is_random,
 };
 use crate::{
-    format::Format,
+    format::{Applies, Format, Why},
     json,
     message::{Block, Kind, Message, Role},
     transcript::Transcript,
@@ -63,18 +63,22 @@ pub(super) fn unique(format: Format, items: &[Message], log: &mut Log) -> Vec<(u
     kept
 }
 
-/// Removes reasoning that no output of the model follows. Its neighbours may once have followed it:
+/// Removes reasoning that no output of the model follows, or that its provider has not stored. Its neighbours may once have followed it:
 /// they lose the ids with which the provider would demand it. Reasoning at the end stays, unless
 /// the tail is to be closed.
 pub(super) fn settle_reasoning(
     format: Format,
     items: Vec<Placed>,
     close_tail: bool,
+    applies: Applies,
     log: &mut Log,
 ) -> Vec<Placed> {
     let (mut lone, mut waiting) = (HashSet::new(), Vec::new());
     for (at, (_, item)) in items.iter().enumerate() {
         match item.role() {
+            _ if item.all_refused(applies).any(|it| matches!(it.why, Why::Unstored(_))) => {
+                lone.insert(at);
+            }
             _ if is(item, &Kind::Reasoning) => waiting.push(at),
             Role::Tool => {}
             Role::System | Role::User => lone.extend(waiting.drain(..)),
@@ -177,7 +181,10 @@ pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
     }
     let kept = items.iter().enumerate().filter(|(at, _)| !gone.contains(at));
     let kept = kept.map(|(at, item)| (Some(at), item.clone())).collect();
-    settle_reasoning(format, kept, false, log).into_iter().map(|(_, item)| item).collect()
+    settle_reasoning(format, kept, false, transcript.applies(), log)
+        .into_iter()
+        .map(|(_, item)| item)
+        .collect()
 }
 
 /// Whether the two are the same item, and no messages: these have no blocks. With sequential ids,

@@ -10,7 +10,7 @@ use super::{
     settings::Repair,
 };
 use crate::{
-    format::{Blanks, Format, NewResult, OUTCOME_UNKNOWN, Refused, Results, with_mark_of},
+    format::{Applies, Blanks, Format, NewResult, OUTCOME_UNKNOWN, Refused, Results, with_mark_of},
     json::Piece,
     message::{Blank, Kind, Message, Role},
     transcript::Transcript,
@@ -25,8 +25,8 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
         Results::Items => unique(format, all, log),
         _ => without_blanks(format, all, members, log),
     };
-    let has_limits = transcript.has_limits;
-    let kept = if members { corrected(format, kept, has_limits, log) } else { kept };
+    let applies = transcript.applies();
+    let kept = if members { corrected(format, kept, applies, log) } else { kept };
     let was: Vec<_> = kept.iter().map(|(was, _)| *was).collect();
     let messages: Vec<_> = kept.iter().map(|(_, message)| message).collect();
 
@@ -41,7 +41,7 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
         }
     };
     let is_refused =
-        |message: &Message, block: usize| members && message.refuses_id(block, has_limits);
+        |message: &Message, block: usize| members && message.refuses_id(block, applies);
     let rules = format.rules_of(transcript.asked_in());
     let mut pairs = Pairs::of(format, rules, &messages, is_live, is_refused);
     if elsewhere.uses {
@@ -58,7 +58,7 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
     match results {
         Results::Blocks => writer.write_blocks(),
         Results::Messages => writer.write_messages(),
-        Results::Items => return writer.write_items(close_tail),
+        Results::Items => return writer.write_items(close_tail, applies),
     }
     writer.out.finish(format)
 }
@@ -100,7 +100,7 @@ fn without_blanks(
 fn corrected(
     format: Format,
     kept: Vec<(usize, Message)>,
-    has_limits: bool,
+    applies: Applies,
     log: &mut Log,
 ) -> Vec<(usize, Message)> {
     let begins_turn =
@@ -109,16 +109,15 @@ fn corrected(
     let turn = kept.get(turn).map_or(0, |&(was, _)| was);
     let correct = |(was, message): (usize, Message)| {
         let text = Some(&message).filter(|message| message.is_understood());
-        let text = text.filter(|message| message.has_refused(has_limits));
+        let text = text.filter(|message| message.all_refused(applies).next().is_some());
         let is_past = was < turn;
-        let Some(text) = text.and_then(|message| format.form().corrected(message, is_past)) else {
-            return (was, message);
-        };
-        let refused = || message.blocks().iter().filter_map(|block| block.refused.as_deref());
+        let correct = |message| format.form().corrected(message, is_past, applies);
+        let Some(text) = text.and_then(correct) else { return (was, message) };
+        let refused = || message.all_refused(applies);
         if refused().any(Refused::is_media) {
             log.act(ActionKind::RemoveMedia, was, None);
             log.lose(LossKind::Media, was, "", None);
-        } else if refused().any(Refused::is_unsigned) {
+        } else if refused().any(Refused::is_thought) {
             log.act(ActionKind::RemoveReasoning, was, None);
             log.lose(LossKind::Reasoning, was, "", None);
         } else {

@@ -56,7 +56,8 @@ pub enum Fault {
     /// A use's input is missing, or not of the type that the provider accepts.
     RefusedInput,
     /// The content of a message, a part or a result is missing, empty, or not of the type that the
-    /// provider accepts; or a list of calls is empty.
+    /// provider accepts; a list of calls is empty; an image or a document cannot be read; a Responses
+    /// item has a member that is not taken; or a request has too many marks for the cache.
     RefusedContent,
     /// A block in a message of a role for which the provider does not accept it: a use that is not
     /// the model's.
@@ -65,8 +66,8 @@ pub enum Fault {
     RefusedRole,
     /// A use with other content behind it in its message.
     ContentAfterUse,
-    /// A request with an end that the provider refuses: a thinking block, or a text of the model's
-    /// that ends in white space.
+    /// A request with an end that the provider refuses: a thinking block, a text of the model's that
+    /// ends in white space, or any answer, where the model continues none.
     RefusedEnd,
     /// A use of a tool of the provider's without its result, although the model's turn has ended.
     /// What would be right there is not known, so it is left unchanged.

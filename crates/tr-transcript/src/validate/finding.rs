@@ -1,6 +1,6 @@
 //! A validation's findings, and their summary.
 use super::fault::{Fault, Severity};
-use crate::format::{Format, Refused, Results, Why};
+use crate::format::{CACHE, Format, Refused, Results, Why};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -58,8 +58,8 @@ impl Finding {
     }
 
     /// The member that the provider refuses on its own.
-    pub(crate) fn member(&self) -> Option<&'static str> {
-        self.refused.as_ref().map(|refused| refused.member)
+    pub(crate) fn member(&self) -> Option<&str> {
+        self.refused.as_ref().map(|refused| &*refused.member)
     }
 
     /// Whether it is an end in white space.
@@ -115,6 +115,7 @@ impl Finding {
             | Fault::RefusedEnd
             | Fault::UnansweredServerUse => true,
             Fault::RefusedInput => is_missing(),
+            Fault::RefusedContent => self.member() == Some(CACHE),
             _ => false,
         }
     }
@@ -149,6 +150,9 @@ impl fmt::Display for Finding {
             Fault::BlankMessage => f.write_str("Message of white space only"),
             Fault::EmptyMessage => f.write_str("Message without content"),
             Fault::EmptyAnswer => f.write_str("Message of the model's without content"),
+            Fault::LoneReasoning if self.about.is_empty() => {
+                f.write_str("Reasoning without what follows")
+            }
             Fault::LoneReasoning => write!(f, "Reasoning without what follows: {}", self.about),
             Fault::MissingSignature => write!(f, "tool_use without a thought signature: {id}"),
             Fault::UseOutOfTurn => write!(f, "tool_use without preceding user message: {id}"),
@@ -162,6 +166,9 @@ impl fmt::Display for Finding {
             Fault::ContentAfterUse => write!(f, "tool_use before other content: {id}"),
             Fault::RefusedEnd if *self.about == *WHITE => {
                 f.write_str("Request that ends in white space of the model's")
+            }
+            Fault::RefusedEnd if self.block_index.is_none() => {
+                f.write_str("Request that ends with an answer of the model's")
             }
             Fault::RefusedEnd => f.write_str("Request that ends with a thought of the model's"),
             Fault::DuplicateItem => write!(f, "Duplicate item id: {}", self.about),

@@ -1,29 +1,49 @@
 //! What [`Validator::with_members`](super::Validator::with_members) remembers from message to message.
-use crate::message::Role;
+use crate::{
+    format::{Applies, MANY_IMAGES},
+    message::{Message, Role},
+};
 
 /// The state of the checks that do not depend on how calls and results are paired.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Members {
-    /// Whether limits of length are checked: the transcript goes to the form's own provider.
-    pub(super) has_limits: bool,
+    pub(super) applies: Applies,
     /// The last message, if it is the model's and empty: no other message may follow it.
     pub(super) empty: Option<usize>,
     /// The number of messages as they are sent: consecutive tool results are one message.
     pub(super) sent: usize,
     /// The number of results before the last one in its sent message.
     pub(super) results: usize,
+    /// The number of images.
+    images: usize,
+    /// The message and block of those that are refused among many, as long as they are few.
+    wide: Vec<(usize, usize)>,
 }
 
 impl Members {
     /// The state before the first message.
-    pub(super) const fn new(has_limits: bool) -> Self {
-        Self { has_limits, empty: None, sent: 0, results: 0 }
+    pub(super) const fn new(applies: Applies) -> Self {
+        Self { applies, empty: None, sent: 0, results: 0, images: 0, wide: Vec::new() }
     }
 
-    /// Counts the next message.
-    pub(super) fn count(&mut self, role: Role, last: Option<Role>) {
-        let is_more = role == Role::Tool && last == Some(Role::Tool);
+    /// Counts the next message, which is at this index.
+    pub(super) fn count(&mut self, at: usize, message: &Message, last: Option<Role>) {
+        let is_more = message.role() == Role::Tool && last == Some(Role::Tool);
         self.sent += usize::from(!is_more);
         self.results = if is_more { self.results + 1 } else { 0 };
+        self.images += message.body.images;
+        if self.applies.limits {
+            self.wide.extend(message.wide_images().map(|block| (at, block)));
+        }
+    }
+
+    /// The first message with an image that is refused among many.
+    pub(super) fn first_wide(&self) -> Option<usize> {
+        self.wide.first().map(|&(at, _)| at)
+    }
+
+    /// The images that are refused since there are many.
+    pub(super) fn take_wide(&mut self) -> Vec<(usize, usize)> {
+        if self.images > MANY_IMAGES { std::mem::take(&mut self.wide) } else { Vec::new() }
     }
 }

@@ -3,10 +3,13 @@
 //! request begins and ends.
 use super::{Fault, Finding, Validator, finding::WHITE, member_state::Members};
 use crate::{
-    format::{Blanks, Refused, Rules},
+    format::{Applies, Blanks, Refused, Rules, Sent},
     message::{Blank, Kind, MANY, Message, Role, Unknown},
     transcript::Transcript,
 };
+
+/// How many marks for the cache a request may have.
+const MOST_CACHE_MARKS: usize = 4;
 
 impl Validator {
     /// Also checks what the provider refuses regardless of pairing: tool names, ids, inputs,
@@ -26,9 +29,13 @@ impl Validator {
     /// # Ok::<_, tr_transcript::ReadError>(())
     /// ```
     #[must_use]
-    pub fn with_members(mut self) -> Self {
-        self.members = Some(Members::new(true));
-        self
+    pub fn with_members(self) -> Self {
+        self.checking(Some(Applies::default()))
+    }
+
+    /// The same, if anything applies.
+    pub(crate) fn checking(self, members: Option<Applies>) -> Self {
+        Self { members: members.map(Members::new), ..self }
     }
 
     /// Checks all messages of `transcript`.
@@ -49,13 +56,13 @@ impl Validator {
     #[must_use]
     pub fn with_members_of(transcript: &Transcript) -> Self {
         let mut validator = Self {
-            members: Some(Members::new(transcript.has_limits)),
+            members: Some(Members::new(transcript.applies)),
             asked: transcript.asked_in(),
             ..Self::new(transcript.format())
         };
         validator.push_all(transcript);
-        if transcript.is_request {
-            validator.check_request(transcript.messages());
+        if let Some(sent) = transcript.sent {
+            validator.check_request(sent, transcript.messages());
         }
         validator
     }
@@ -63,8 +70,8 @@ impl Validator {
     /// A new validator with the same settings and no messages.
     #[must_use]
     pub fn restarted(&self) -> Self {
-        let (members, asked) =
-            (self.members.map(|members| Members::new(members.has_limits)), self.asked);
+        let members = self.members.as_ref().map(|members| Members::new(members.applies));
+        let asked = self.asked;
         let mut validator = Self { members, asked, ..Self::new(self.format) };
         validator.items.continues = self.items.continues;
         validator
@@ -77,7 +84,9 @@ impl Validator {
         message: usize,
         block: Option<usize>,
     ) -> (usize, Option<usize>) {
-        let Some(Members { sent, results, .. }) = self.members else { return (message, block) };
+        let Some(&Members { sent, results, .. }) = self.members.as_ref() else {
+            return (message, block);
+        };
         if message == self.len {
             return (sent.saturating_sub(1), block.or(Some(results)));
         }
@@ -134,8 +143,8 @@ impl Validator {
     /// `with_members`.
     pub(super) fn check_members(&mut self, message: &Message, rules: Rules) {
         let Some(members) = &mut self.members else { return };
-        let has_limits = members.has_limits;
-        let applies = |refused: &&Refused| has_limits || !refused.is_limit();
+        let (applies, wide) = (members.applies, members.take_wide());
+        let applies = |refused: &&Refused| applies.to(refused);
         let (at, is_assistant) = (self.len, message.role() == Role::Assistant);
         let says_nothing =
             message.blocks().is_empty() && message.unknown() != Some(Unknown::Content);
@@ -144,11 +153,14 @@ impl Validator {
         if let Some(empty) = std::mem::replace(&mut members.empty, is_empty.then_some(at)) {
             self.report(Fault::EmptyAnswer, empty, None, None);
         }
+        for (at, block) in wide {
+            self.report_refused(&Refused::wide(), at, Some(block), None);
+        }
         // Avoids a second finding for the same content, and judges no unknown part.
         let is_found = asks_content && message.role() == Role::User
             || message.unknown() == Some(Unknown::Content);
         if let Some(refused) = message.refused().filter(|_| !is_found).filter(applies) {
-            self.report_refused(refused, None, None);
+            self.report_refused(refused, at, None, None);
         }
         for (block, part) in message.blocks().iter().enumerate() {
             let id = match &part.kind {
@@ -156,7 +168,7 @@ impl Validator {
                 _ => None,
             };
             if let Some(refused) = part.refused.as_deref().filter(applies) {
-                self.report_refused(refused, Some(block), id);
+                self.report_refused(refused, at, Some(block), id);
             }
             if id.is_some() && matches!(message.role(), Role::User | Role::System) {
                 self.report(Fault::MisplacedBlock, at, Some(block), id);
@@ -189,7 +201,7 @@ impl Validator {
     }
 
     /// Checks how a complete request begins and ends.
-    pub(super) fn check_request(&mut self, messages: &[Message]) {
+    fn check_request(&mut self, sent: Sent, messages: &[Message]) {
         let rules = self.format.rules();
         // Only Anthropic refuses these, and only its rules have `Blanks::Texts`.
         if rules.blanks != Blanks::Texts {
@@ -198,10 +210,17 @@ impl Validator {
         if messages.first().is_some_and(|first| first.role() == Role::System) {
             self.report(Fault::RefusedRole, 0, None, None);
         }
+        let marks = messages.iter().map(Message::cache_marks).sum::<usize>() + sent.cache_marks;
+        if marks > MOST_CACHE_MARKS {
+            self.report_refused(&Refused::marks(marks), 0, None, None);
+        }
         let last = messages.iter().enumerate().rfind(|(_, message)| !message.is_aside(rules));
         let Some((at, last)) = last.filter(|(_, last)| last.role() == Role::Assistant) else {
             return;
         };
+        if sent.refuses_prefill && self.live_step().is_none() {
+            return self.report(Fault::RefusedEnd, at, None, None);
+        }
         let Some((block, part)) = last.blocks().iter().enumerate().next_back() else { return };
         if last.is_thought(block) {
             self.report(Fault::RefusedEnd, at, Some(block), None);
@@ -210,8 +229,14 @@ impl Validator {
         }
     }
 
-    fn report_refused(&mut self, refused: &Refused, block: Option<usize>, id: Option<&str>) {
-        let finding = self.finding(refused.fault, self.len, block, id);
+    fn report_refused(
+        &mut self,
+        refused: &Refused,
+        message: usize,
+        block: Option<usize>,
+        id: Option<&str>,
+    ) {
+        let finding = self.finding(refused.fault, message, block, id);
         self.findings.push(Finding { refused: Some(Box::new(refused.clone())), ..finding });
     }
 }

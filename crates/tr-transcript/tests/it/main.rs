@@ -11,6 +11,7 @@ mod members;
 mod not_known;
 mod repair;
 mod repair_memory;
+mod requests;
 mod server_tools;
 mod strays;
 

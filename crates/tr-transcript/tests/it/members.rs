@@ -4,20 +4,20 @@ use tr_transcript::{
     ActionKind, Fault, FileCheck, Format, Repair, Severity, Transcript, Validator,
 };
 
-fn found(text: &Value) -> Vec<(Fault, Option<String>)> {
+pub(crate) fn found(text: &Value) -> Vec<(Fault, Option<String>)> {
     let transcript = Transcript::read(&text.to_string()).unwrap();
     let validator = Validator::with_members_of(&transcript);
     let found = validator.findings().iter();
     found.map(|finding| (finding.fault, finding.provider_error())).collect()
 }
 
-fn refused(text: &Value) -> String {
+pub(crate) fn refused(text: &Value) -> String {
     let found = found(text);
     assert_eq!(found.len(), 1, "{found:?}");
     found[0].1.clone().unwrap()
 }
 
-fn anthropic(call: &Value) -> Value {
+pub(crate) fn anthropic(call: &Value) -> Value {
     let id = call.get("id").unwrap_or(&Value::Null);
     json!([
         {"role": "user", "content": "go"},
@@ -34,7 +34,7 @@ fn chat(call: &Value) -> Value {
     ])
 }
 
-fn responses(call: &Value) -> Value {
+pub(crate) fn responses(call: &Value) -> Value {
     json!([
         {"type": "message", "role": "user", "content": "go"},
         call,

@@ -1,12 +1,12 @@
 //! Writes forms where results are items.
 use super::{
     super::items::{Placed, is, settle_reasoning},
-    Fate, Found, Kind, Message, Role, Use, Writer,
+    Applies, Fate, Found, Kind, Message, Role, Use, Writer,
 };
 
 impl Writer<'_, '_> {
     /// Writes a form where results are items: a result after its use stays in its place.
-    pub(super) fn write_items(self, close_tail: bool) -> Vec<Message> {
+    pub(super) fn write_items(self, close_tail: bool, applies: Applies) -> Vec<Message> {
         let mut out: Vec<Placed> = Vec::with_capacity(self.messages.len());
         // Texts are inserted before the model's last items, and before reasoning that waits: so a
         // tail stays live, and reasoning stays next to the output that follows it.
@@ -48,7 +48,7 @@ impl Writer<'_, '_> {
             }
         }
         let out = opened(out, gated);
-        let out = settle_reasoning(self.format, out, close_tail, self.log);
+        let out = settle_reasoning(self.format, out, close_tail, applies, self.log);
         out.into_iter().map(|(_, message)| message).collect()
     }
 
