@@ -16,6 +16,9 @@ use std::{
 /// Larger files are not read into memory.
 const LARGEST: u64 = 4 << 30;
 
+/// A change takes about so many times the memory of its file.
+const MEMORY: u64 = 4;
+
 /// A session file, open for reading, and its open folder.
 #[derive(Debug)]
 pub(crate) struct File {
@@ -91,10 +94,21 @@ impl File {
     /// All of its bytes. Allocates for the bytes read, not for the claimed length.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, CliError> {
         self.refuse_large()?;
+        self.refuse_without_memory()?;
         let mut bytes = Vec::new();
         let read = self.rewound()?.take(LARGEST + 1).read_to_end(&mut bytes);
         let read = read.map_err(|error| CliError::reading(&self.real, &error))? as u64;
         if read > LARGEST { Err(too_large(read)) } else { Ok(bytes) }
+    }
+
+    /// Refuses a file for which this process does not get the memory that a change takes: it would be aborted.
+    fn refuse_without_memory(&self) -> Result<(), CliError> {
+        let wanted = self.found.len().saturating_mul(MEMORY);
+        let wanted_here = usize::try_from(wanted).unwrap_or(usize::MAX);
+        Vec::<u8>::new().try_reserve_exact(wanted_here).map_err(|_| {
+            let what = format!("needs {} of memory, more than this process gets", size(wanted));
+            CliError::new(what, "raise the limit (ulimit -v), or take a machine with more memory")
+        })
     }
 
     fn refuse_large(&self) -> Result<(), CliError> {

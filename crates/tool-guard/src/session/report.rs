@@ -162,9 +162,6 @@ impl Found {
             (None, _) if self.message.is_some() => {
                 format!("{provider} accepts it; a person may misread it")
             }
-            (None, _) if self.fault == "too_long" => {
-                "nothing is said of this line: repair and diff look at it, in memory".into()
-            }
             (None, _) if self.fault == "unread_message" => {
                 "it is left as it is; what the agent reads there is not known".into()
             }

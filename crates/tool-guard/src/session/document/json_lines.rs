@@ -37,7 +37,7 @@ pub(crate) fn check(file: &File) -> Result<(About, Health), Failure> {
         report = run(file, &check.max_record(longest))?;
     }
     refuse_others(&report)?;
-    match unsure(&report) {
+    match unread(&report).or_else(|| unsure(&report)) {
         Some(why) => Err(why.into()),
         None => Ok((about(&report), health(&report))),
     }
@@ -240,6 +240,16 @@ fn named_elsewhere((line, id): (u64, Box<str>)) -> String {
          cannot be called unknown",
         printable(&id)
     )
+}
+
+/// The first line that was too long to be read.
+fn unread(report: &FileReport) -> Option<NotJudged> {
+    let FileFinding { line, length, .. } = report.findings.iter().find(|it| is_too_long(it))?;
+    Some(NotJudged::new(
+        format!("line {line} has {length} bytes, and no more than {LONGEST} of a line are read"),
+        "what the session says without it is not known; repair reads it, with the file in memory, and \
+         without --write it changes nothing",
+    ))
 }
 
 /// The first line whose place in the session is not certain.

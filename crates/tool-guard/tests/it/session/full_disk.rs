@@ -18,6 +18,21 @@ fn limited(folder: &Folder, blocks: usize, arguments: &[&str]) -> (i32, String) 
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
+/// Without memory for a change, the command says so before it reads the file.
+#[test]
+fn a_file_for_which_there_is_no_memory_is_refused() {
+    let folder = Folder::with("a.jsonl", "{\"type\":\"session\",\"id\":\"s\",\"cwd\":\"/\"}\n");
+    let file = fs::File::options().write(true).open(folder.path("a.jsonl")).unwrap();
+    file.set_len(3 << 30).unwrap();
+    let script = "ulimit -v 8000000; exec \"$0\" session repair a.jsonl";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(guard()).current_dir(folder.path(""));
+    let output = command.output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("needs 12.9 GB of memory, more than this process gets"), "{err}");
+}
+
 /// How many bytes the shell's blocks are: 512 or 1,024 each.
 fn limit(folder: &Folder, blocks: usize) -> usize {
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; head -c 100000 /dev/zero > probe");

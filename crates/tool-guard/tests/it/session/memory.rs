@@ -35,6 +35,32 @@ fn a_file_of_a_gigabyte_is_checked_in_64_mib() {
     }
 }
 
+/// What depends on a line that is not read is not known, and not guessed.
+#[test]
+fn a_session_with_a_line_too_long_to_be_read_is_not_judged() {
+    let line = |id: &str, parent: &str, message: &str| {
+        format!(
+            "{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":\"{parent}\",\"message\":{message}}}\n"
+        )
+    };
+    let call = r#"{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"pay","arguments":{}}]}"#;
+    let text = "a".repeat(257 * MIB as usize);
+    let result = format!(
+        r#"{{"role":"toolResult","toolCallId":"c","content":[{{"type":"text","text":"{text}"}}]}}"#
+    );
+    let file = [
+        "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"\",\"cwd\":\"/\"}\n",
+        &line("a", "", call),
+        &line("b", "a", &result),
+        &line("c", "b", r#"{"role":"user","content":"did it work?"}"#),
+    ]
+    .concat();
+    let folder = Folder::with("long.jsonl", file);
+    let done = folder.ends(3, &["check", "long.jsonl"]);
+    assert!(done.out.contains("line 3 has 269484"), "{}", done.out);
+    assert!(!done.out.contains("refuses"), "{}", done.out);
+}
+
 /// What the command says of the file, the KiB that the process held, and how long that took.
 fn first_of(folder: &Folder, args: &[&str]) -> (String, u64, Duration) {
     // Again and again: once the first is told, the process lives until it is killed.
