@@ -1,7 +1,7 @@
 //! The report on a session, as JSON and for display.
 mod form;
 
-pub(crate) use self::form::{Form, on_resume};
+pub(crate) use self::form::{Form, on_resume, on_resume_of_last};
 
 use self::form::{damage, done, provider};
 use super::verdict::{NotJudged, Verdict};

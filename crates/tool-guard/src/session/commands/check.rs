@@ -2,7 +2,7 @@
 use crate::{
     session::{
         each::Outcome,
-        report::{About, Form, Health, head, on_resume},
+        report::{About, Form, Health, head, on_resume_of_last},
         source::Source,
         target::Target,
         verdict::{Failure, NotJudged, Verdict},
@@ -11,7 +11,6 @@ use crate::{
 };
 use serde::Serialize;
 use std::fmt::Write as _;
-use tr_transcript::Fault;
 
 /// What is wrong with a session.
 #[derive(Debug, Serialize)]
@@ -46,7 +45,7 @@ impl Outcome for Checked {
         self.health.show(target, out);
         if let Form::Lines(form) = self.about.form
             && !self.health.pending.is_empty()
-            && let Some(on_resume) = on_resume(form, &Fault::IncompleteUse)
+            && let Some(on_resume) = on_resume_of_last(form)
         {
             let _ = writeln!(out, "      {on_resume}");
         }

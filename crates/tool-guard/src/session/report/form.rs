@@ -91,6 +91,9 @@ pub(crate) const fn on_resume(form: FileForm, fault: &Fault) -> Option<&'static 
         (FileForm::Codex, OrphanedResult | ResultWithoutAssistant) => {
             "Codex drops this result on resume, silently: the model never reads it"
         }
+        (FileForm::OpenClaw { version: 3 }, IncompleteUse) => {
+            "pi answers this call \"No result provided\" on resume: the model is not told that it may have run"
+        }
         (FileForm::OpenClaw { version: 4.. }, IncompleteUse) => {
             "OpenClaw answers this call \"missing tool result\" on resume: the model is not told that it \
              may have run"
@@ -100,6 +103,16 @@ pub(crate) const fn on_resume(form: FileForm, fault: &Fault) -> Option<&'static 
         }
         _ => return None,
     })
+}
+
+/// What the agent makes on resume of a call with which the session ends.
+pub(crate) const fn on_resume_of_last(form: FileForm) -> Option<&'static str> {
+    match form {
+        FileForm::ClaudeCode => Some(
+            "on resume Claude Code 2.1.332 tells the model that its outcome is unknown; 2.1.197 drops it, silently",
+        ),
+        form => on_resume(form, &Fault::IncompleteUse),
+    }
 }
 
 /// The description of an action, for display.
