@@ -31,8 +31,8 @@ pub(crate) fn run(command: &Command) -> ExitCode {
             let which = session.as_deref().map_or(Which::All, Which::Named);
             each(paths, which, *json, |target| check::check(target, *strict))
         }
-        Command::Repair { paths, how, write, force } => {
-            all(paths, |target| repair::repair(target, *how, *write, *force))
+        Command::Repair { paths, how, write, force, extract } => {
+            all(paths, |target| repair::repair(target, *how, *write, *force, extract.as_deref()))
         }
         Command::Diff { paths, how } => all(paths, |target| diff::diff(target, *how)),
         Command::Export { file, session } => each(

@@ -123,6 +123,11 @@ fn repair() -> Vec<Member> {
         always("bytesAfter", "How long it is then.", number()),
         maybe("refused", "Why it is not written without --force.", text()),
         maybe(
+            "extracted",
+            "The files with the images and documents that it removed.",
+            json!({ "type": "array", "items": { "type": "string" } }),
+        ),
+        maybe(
             "thinking",
             "The first of the model's thoughts behind the changes, which its provider may drop or refuse.",
             json!({

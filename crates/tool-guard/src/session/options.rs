@@ -63,6 +63,10 @@ pub(crate) enum Command {
         /// something would be lost that is not reported, or if what is left cannot be judged
         #[arg(long)]
         force: bool,
+
+        /// Keep the images and documents that are removed, as files in this folder
+        #[arg(long, value_name = "DIR", requires = "write")]
+        extract: Option<PathBuf>,
     },
     /// Show what repair would change, message by message
     #[command(after_help = CODES)]

@@ -1,5 +1,6 @@
 //! `tool-guard session repair`: plans the repair of a session, and writes it if requested.
 mod balance;
+mod extract;
 
 use self::balance::{Balance, Refusal};
 use super::{Change, change};
@@ -17,7 +18,10 @@ use crate::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use std::fmt::Write as _;
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 use tr_core::printable;
 use tr_transcript::{ActionKind, FileForm, FileLoss, Format, LossKind};
 
@@ -37,6 +41,9 @@ pub(crate) struct Repaired {
     /// Why it is not written without `--force`.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
+    /// The files with the images and documents that it removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    extracted: Vec<PathBuf>,
     /// The model's thoughts that the provider may refuse after the changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
@@ -50,6 +57,7 @@ pub(crate) fn repair(
     how: How,
     write: bool,
     force: bool,
+    folder: Option<&Path>,
 ) -> Result<Change<Repaired>, Failure> {
     change(target, (write, "bak"), |_, content| {
         let mut planned = document::plan(content, how)?;
@@ -63,6 +71,11 @@ pub(crate) fn repair(
         if !force && let Some(why) = unjudged(&planned, &remaining, how, target) {
             return Err(why.into());
         }
+        let name = target.file.file_name().unwrap_or_default().to_string_lossy();
+        let extracted = match folder {
+            Some(folder) => extract::extract(folder, &name, content, after)?,
+            None => Vec::new(),
+        };
         let thinking = Thinking::behind(&planned.acts, content);
         let About { messages: messages_after, bytes: bytes_after, .. } = after.about();
         let said = Repaired {
@@ -72,6 +85,7 @@ pub(crate) fn repair(
             messages_after,
             bytes_after,
             refused,
+            extracted,
             thinking,
             remaining,
         };
@@ -181,6 +195,10 @@ impl Outcome for Change<Repaired> {
         let said = &self.said;
         head(target, &self.about, self.verdict(), out);
         show_plan(&said.repairs, &said.losses, target, out);
+        for file in &said.extracted {
+            let file = file.to_string_lossy();
+            let _ = writeln!(out, "  {GOOD}kept:{GOOD:#} {}", printable(&file));
+        }
         if let Some(thinking) = &said.thinking {
             let _ = writeln!(out, "  {WARN}{}{WARN:#}", thinking.show(target));
         }

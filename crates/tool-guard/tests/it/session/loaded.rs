@@ -110,8 +110,16 @@ fn images_documents_and_unsigned_thoughts_are_found_and_taken_out() {
         "{}",
         done.out
     );
-    let done = folder.ends(0, &["repair", "--write", "s.jsonl"]);
+    folder.ends(2, &["repair", "--extract", "kept", "s.jsonl"]);
+    folder.write("kept/s.jsonl-3-1.png", "another");
+    let done = folder.ends(2, &["repair", "--write", "--extract", "kept", "s.jsonl"]);
+    assert!(done.err.contains("give a folder without such a file"), "{}", done.err);
+    checked(&folder, 1);
+    let done = folder.ends(0, &["repair", "--write", "--extract", "new/kept", "s.jsonl"]);
     assert!(done.out.contains("s.jsonl:3  lost: an image or a document"), "{}", done.out);
+    assert!(done.out.contains("kept: new/kept/s.jsonl-3-1.png"), "{}", done.out);
+    assert_eq!(folder.read("new/kept/s.jsonl-3-1.png"), "<!DOCTYPE html>");
+    assert_eq!(folder.read("kept/s.jsonl-3-1.png"), "another");
     assert!(
         folder
             .read("s.jsonl")

@@ -1,0 +1,74 @@
+//! Keeps the images and documents that a repair removes, as files.
+use crate::{files::CliError, session::document::Document};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::Value;
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+/// Writes what `after` no longer has into a folder, which is made; returns the files. No file is overwritten.
+pub(super) fn extract(
+    folder: &Path,
+    session: &str,
+    before: &dyn Document,
+    after: &dyn Document,
+) -> Result<Vec<PathBuf>, CliError> {
+    let stays: HashSet<&[u8]> = after.numbered().into_iter().map(|(_, record)| record).collect();
+    let gone = before.numbered().into_iter().filter(|(_, record)| !stays.contains(record));
+    let mut files = Vec::new();
+    for (record, text) in gone {
+        let mut found = Vec::new();
+        media(&serde_json::from_slice(text).unwrap_or_default(), &mut found);
+        let removed = found.iter().filter(|(_, data)| {
+            data.is_empty() || memchr::memmem::find(after.bytes(), data.as_bytes()).is_none()
+        });
+        for (number, (kind, data)) in removed.enumerate() {
+            let line = before.line_of(record).unwrap_or(record);
+            let name = format!("{session}-{line}-{}.{}", number + 1, extension(kind));
+            let path = folder.join(name);
+            let written = fs::create_dir_all(folder).and_then(|()| {
+                let decoded = STANDARD.decode(data.split_whitespace().collect::<String>());
+                File::create_new(&path)?.write_all(&decoded.unwrap_or_else(|_| data.clone().into()))
+            });
+            written.map_err(|error| {
+                let what = format!("cannot write {}: {error}", path.display());
+                CliError::new(what, "nothing was changed; give a folder without such a file")
+            })?;
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+/// The type and the data of each image and document in a record.
+fn media(value: &Value, found: &mut Vec<(String, String)>) {
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let url = || {
+        let url = text("url").or_else(|| text("image_url"))?;
+        let (kind, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+        Some((kind.to_owned(), data.to_owned()))
+    };
+    match (text("media_type").or_else(|| text("mimeType")), text("data")) {
+        (Some(kind), Some(data)) => found.push((kind, data)),
+        _ => found.extend(url()),
+    }
+    match value {
+        Value::Array(inside) => inside.iter().for_each(|inside| media(inside, found)),
+        Value::Object(inside) => inside.values().for_each(|inside| media(inside, found)),
+        _ => {}
+    }
+}
+
+fn extension(kind: &str) -> &str {
+    match kind {
+        "image/jpeg" => "jpg",
+        "image/png" => "png",
+        "image/gif" => "gif",
+        "image/webp" => "webp",
+        "application/pdf" => "pdf",
+        _ => "bin",
+    }
+}
