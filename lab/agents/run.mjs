@@ -76,7 +76,7 @@ function together(found) {
 /** What `check` says: its exit code and its first finding. */
 function judged({ exit, reason, findings: [first] = [] }) {
   if (!first) return `${exit}: ${reason ?? "clean"}`;
-  const [what] = first.what.split(/: (?:toolu|call)_/);
+  const [what] = first.what.split(/: (?:toolu_|call_|parent)/);
   if (first.severity === "warning") return `${exit}: ${exit ? "not judged" : "clean, with a warning"}: ${what}`;
   const ofFile = first.fault === "phantom_parent" ? "an agent may see nothing before it" : "the agent reads it incorrectly";
   const [means] = (first.onResume ?? (first.providerError ? `${first.provider} refuses it` : ofFile)).split(/, silently|: /);

@@ -86,6 +86,11 @@ fn finding() -> Vec<Member> {
         ),
         always("fault", "What is wrong; more kinds may come.", word()),
         maybe("toolUseId", "Of which call.", text()),
+        maybe(
+            "parent",
+            "The id of an entry's parent that is missing, or a descendant of the entry.",
+            text(),
+        ),
         always("what", "What is wrong, in words.", text()),
         always("provider", "Who refuses it, or what reads it.", text()),
         maybe("providerError", "With which words it is refused.", text()),

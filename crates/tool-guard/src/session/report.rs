@@ -59,6 +59,9 @@ pub(crate) struct Found {
     fault: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_use_id: Option<Box<str>>,
+    /// The id of the parent that is missing or a descendant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<Box<str>>,
     what: String,
     provider: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,6 +108,7 @@ impl Found {
             severity: finding.severity,
             fault: key(&finding.fault),
             tool_use_id: finding.tool_use_id.clone(),
+            parent: None,
             what: finding.to_string(),
             provider: provider(Some(finding.format())),
             provider_error: finding.provider_error(),
@@ -119,6 +123,11 @@ impl Found {
             let on_resume = on_resume(form, &finding.fault);
             return Self { on_resume, ..Self::of_message(finding, Some(found.line)) };
         }
+        let member = match form {
+            FileForm::ClaudeCode | FileForm::ClaudeSubagent => "parentUuid",
+            _ => "parentId",
+        };
+        let parent = found.parent.as_ref().map(|parent| format!(": {member} {parent}"));
         Self {
             line: Some(found.line),
             message: None,
@@ -127,7 +136,8 @@ impl Found {
             severity: found.severity,
             fault: key(&found.fault),
             tool_use_id: None,
-            what: found.to_string(),
+            parent: found.parent.clone(),
+            what: format!("{found}{}", parent.unwrap_or_default()),
             provider: provider(form.messages()),
             provider_error: None,
             on_resume: None,
@@ -148,7 +158,7 @@ impl Found {
                 format!("of the session as it stands {provider} says: {error}")
             }
             (Some(error), _) => format!("{provider} refuses it: {error}"),
-            (None, Severity::Error) if self.fault == "phantom_parent" => {
+            (None, Severity::Error) if self.parent.is_some() => {
                 "an agent may see nothing before it; Claude Code 2.1 goes on from the entry before \
                  it by its timestamp"
                     .into()

@@ -126,15 +126,16 @@ impl Branch {
                 (at.line, at.offset)
             });
         }
-        for (nodes, fault) in [
-            (&path.phantoms, FileFault::PhantomParent),
-            (&path.unsure, FileFault::UnsurePlace),
-            (&path.unread, FileFault::UnreadMessage),
-        ] {
-            for &node in nodes {
-                let Located { line, offset, .. } = self.entries[node];
-                walk.others.push(FileFinding::of_record(fault, line, offset));
-            }
+        let unsure = path.unsure.iter().map(|&node| (node, FileFault::UnsurePlace));
+        let unread = path.unread.iter().map(|&node| (node, FileFault::UnreadMessage));
+        for (node, fault) in path.phantoms.iter().copied().chain(unsure).chain(unread) {
+            let Located { entry, line, offset, .. } = &self.entries[node];
+            let finding = FileFinding::of_record(fault, *line, *offset);
+            let parent = match &entry.link {
+                Link::To(parent) if fault.is_of_parent() => Some((&**parent).into()),
+                _ => None,
+            };
+            walk.others.push(FileFinding { parent, ..finding });
         }
     }
 
@@ -151,7 +152,7 @@ impl Branch {
             drafts[..cut].iter().flat_map(|draft| draft.nodes.clone()).collect();
         let mut is_settled = vec![false; self.entries.len()];
         settled.iter().for_each(|&at| is_settled[at] = true);
-        path.phantoms.retain(|&phantom| is_settled[phantom]);
+        path.phantoms.retain(|&(phantom, _)| is_settled[phantom]);
         path.unread.retain(|&unread| unread < first_kept);
         path.unsure.retain(|&unsure| unsure < first_kept);
         self.walk(&mut walk, &path, &drafts[..cut]);

@@ -16,9 +16,10 @@ pub enum FileFault {
     Glued,
     /// A record on a line with other bytes: harnesses then do not read it.
     SharedLine,
-    /// An entry whose parent is missing or is one of its own descendants: agents then see nothing
-    /// before it.
+    /// An entry whose parent is missing: agents then see nothing before it.
     PhantomParent,
+    /// An entry whose parent is one of its own descendants: agents then see nothing before them.
+    ParentCycle,
     /// An entry whose message cannot be read: a member is duplicated, or the content is in the
     /// wrong place. It is left unchanged and not judged.
     UnreadMessage,
@@ -50,9 +51,17 @@ pub struct FileFinding {
     pub length: u64,
     /// The validator's finding, with its message and block; `None` if the fault is the file's.
     pub finding: Option<Finding>,
+    /// The id of the parent that is missing or a descendant.
+    pub parent: Option<Box<str>>,
 }
 
 impl FileFault {
+    /// Whether it is about an entry's parent.
+    #[must_use]
+    pub const fn is_of_parent(self) -> bool {
+        matches!(self, Self::PhantomParent | Self::ParentCycle)
+    }
+
     /// Whether it says that something is not understood, so that the provider's verdict is not
     /// known.
     #[must_use]
@@ -76,6 +85,7 @@ impl FileFinding {
             offset,
             length: 0,
             finding: Some(finding),
+            parent: None,
         }
     }
 
@@ -107,10 +117,11 @@ impl FileFinding {
 
     pub(super) fn of_record(fault: FileFault, line: u64, offset: u64) -> Self {
         let severity = match fault {
-            FileFault::Glued | FileFault::SharedLine | FileFault::PhantomParent => Severity::Error,
+            FileFault::Glued | FileFault::SharedLine => Severity::Error,
+            fault if fault.is_of_parent() => Severity::Error,
             _ => Severity::Warning,
         };
-        Self { fault, severity, line, offset, length: 0, finding: None }
+        Self { fault, severity, line, offset, length: 0, finding: None, parent: None }
     }
 }
 
@@ -132,9 +143,8 @@ impl fmt::Display for FileFinding {
             }
             FileFault::Glued => f.write_str("Record behind another on its line"),
             FileFault::SharedLine => f.write_str("Record on a line with other bytes"),
-            FileFault::PhantomParent => {
-                f.write_str("Entry whose parent is missing or one of its descendants")
-            }
+            FileFault::PhantomParent => f.write_str("Entry whose parent is missing"),
+            FileFault::ParentCycle => f.write_str("Entry whose parent is one of its descendants"),
             FileFault::UnreadMessage => f.write_str("Message that cannot be read"),
             FileFault::UnsurePlace => f.write_str("Record whose position is uncertain"),
             FileFault::Message(_) => f.write_str("Invalid message"),

@@ -2,6 +2,7 @@
 //! those whose place is not certain, because others are lost or repeated.
 use super::{
     entry::{Entry, FirstKept, Link, What},
+    finding::FileFault,
     form::FileForm,
     located::{Ids, Located},
 };
@@ -19,8 +20,8 @@ pub(super) struct Path {
     pub(super) nodes: Vec<usize>,
     /// The whole branch, from its root on.
     pub(super) branch: Vec<usize>,
-    /// Those of the nodes whose parent is missing or is one of their descendants.
-    pub(super) phantoms: Vec<usize>,
+    /// Those of the nodes whose parent is missing, or is one of their descendants.
+    pub(super) phantoms: Vec<(usize, FileFault)>,
     /// Entries whose place on the branch is not certain.
     pub(super) unsure: Vec<usize>,
     /// Those of the nodes whose messages cannot be read.
@@ -122,7 +123,11 @@ impl Path {
                 None if has_before => None,
                 None => {
                     let before = before();
-                    path.phantoms.extend(before.map(|_| at));
+                    let fault = match parent {
+                        None => FileFault::PhantomParent,
+                        Some(_) => FileFault::ParentCycle,
+                    };
+                    path.phantoms.extend(before.map(|_| (at, fault)));
                     if before.is_some() && is_forked().get(at) == Some(&true) {
                         path.unsure.push(at);
                     }

@@ -141,12 +141,13 @@ impl SessionFile {
 /// Whether the place of a line is not certain. Of a line whose parent is missing only the whole
 /// file tells.
 fn is_unsure(form: FileForm, bytes: &[u8], found: &[FileFinding]) -> bool {
-    let has = |found: &[FileFinding], fault| found.iter().any(|finding| finding.fault == fault);
-    has(found, FileFault::UnsurePlace)
-        || has(found, FileFault::PhantomParent) && {
+    let is_unsure =
+        |found: &[FileFinding]| found.iter().any(|it| it.fault == FileFault::UnsurePlace);
+    is_unsure(found)
+        || found.iter().any(|finding| finding.fault.is_of_parent()) && {
             let check = FileCheck::in_memory(bytes.len()).form(form);
             let report = check.run(bytes, |_| {});
-            report.is_ok_and(|report| has(&report.findings, FileFault::UnsurePlace))
+            report.is_ok_and(|report| is_unsure(&report.findings))
         }
 }
 

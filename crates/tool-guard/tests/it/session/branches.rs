@@ -137,3 +137,23 @@ fn a_line_is_linked_to_no_branch_by_guess() {
     let (check, repair, _) = checked(&lines);
     assert_eq!((check, repair), (1, 0));
 }
+
+#[test]
+fn a_missing_parent_and_a_circle_are_told_apart_with_the_parents_id() {
+    let says = |id: &str, parent: &str| line(id, parent, None, &json!("Pay."));
+    let fault = |lines: &[Value]| {
+        let folder = Folder::with("s.jsonl", text_of(lines));
+        let told = folder.json_of(1, &["check", "s.jsonl"]).remove(0);
+        let found = told["findings"][0].clone();
+        let shown = folder.session(&["check", "s.jsonl"]).out;
+        assert!(shown.contains(found["what"].as_str().unwrap()), "{shown}");
+        folder.ends(0, &["repair", "--write", "s.jsonl"]);
+        [found["fault"].clone(), found["parent"].clone(), found["what"].clone()]
+    };
+    let missing = [says("a", ""), says("b", "a"), says("c", "1111"), says("d", "c")];
+    let what = "Entry whose parent is missing: parentUuid 1111";
+    assert_eq!(fault(&missing), ["phantom_parent", "1111", what]);
+    let circle = [says("x", ""), says("a", "b"), says("b", "a"), says("c", "b")];
+    let what = "Entry whose parent is one of its descendants: parentUuid b";
+    assert_eq!(fault(&circle), ["parent_cycle", "b", what]);
+}

@@ -151,6 +151,8 @@ impl Seen {
         let lines = self.run(&folder, &["checkpoints", "--create", "openclaw.jsonl"]);
         assert!(!lines[0]["turns"].as_array().unwrap().is_empty(), "{}", lines[0]);
         self.run(&folder, &["check", "claude.jsonl"]);
+        folder.write("lost.jsonl", CLAUDE.replace(r#""parentUuid":"u3""#, r#""parentUuid":"u9""#));
+        self.run(&folder, &["check", "lost.jsonl"]);
         self.run(&folder, &["repair", "claude.jsonl"]);
         self.run(&folder, &["rollback", "--before-fault", "--write", "claude.jsonl"]);
         self.run(&folder, &["rollback", "--before-fault", "claude.jsonl"]);
