@@ -74,7 +74,7 @@ impl File {
             )),
             // Not every file system has locks; the stamp also detects concurrent changes.
             Ok(()) | Err(TryLockError::Error(_)) => {
-                refuse_writers(&file.real)?;
+                refuse_writers(path, &file.real)?;
                 Ok(file)
             }
         }

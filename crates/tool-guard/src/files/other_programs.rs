@@ -1,15 +1,20 @@
 //! Detects other programs that may write a file, and lock files next to it.
 use super::{
     error::CliError,
-    folder::{Folder, beside},
+    folder::{Folder, beside, open_regular},
 };
-use rustix::fs::OFlags;
+use rustix::{
+    fs::OFlags,
+    io::Errno,
+    process::{Pid, test_kill_process},
+};
 use serde::Deserialize;
 use std::{
     env, fs,
     io::Read as _,
     os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
+    process,
 };
 
 /// The access mode in the flags of an open file, and its value for read-only access.
@@ -19,11 +24,12 @@ const READ_ONLY: u32 = 0;
 /// A longer file is no lock file.
 const LONGEST: u64 = 64 << 10;
 
-/// Refuses a file that another program has open for writing, or has locked in OpenClaw's way.
+/// Refuses a file that another program has open for writing, or has locked in OpenClaw's way, and a session of a running
+/// Claude Code. `file` is the path with all links resolved.
 ///
-/// Cannot detect programs of other users, nor any on systems without `/proc`.
-pub(crate) fn refuse_writers(file: &Path) -> Result<(), CliError> {
-    refuse(Path::new("/proc"), file)
+/// Cannot detect open files of other users' programs, nor any on systems without `/proc`.
+pub(crate) fn refuse_writers(given: &Path, file: &Path) -> Result<(), CliError> {
+    refuse(Path::new("/proc"), given, file)
 }
 
 /// A program that has the file open for writing, if one is found.
@@ -32,11 +38,13 @@ pub(crate) fn writer_of(file: &Path) -> Option<String> {
     open_for_writing(proc, file).map(|pid| name(proc, pid))
 }
 
-fn refuse(proc: &Path, file: &Path) -> Result<(), CliError> {
+fn refuse(proc: &Path, given: &Path, file: &Path) -> Result<(), CliError> {
     let what = if let Some(pid) = locked_by(proc, file) {
         format!("is locked by {}; the file is as it was", name(proc, pid))
     } else if let Some(pid) = open_for_writing(proc, file) {
         format!("{} has it open for writing; the file is as it was", name(proc, pid))
+    } else if let Some(pid) = claude_code(proc, given, file) {
+        format!("{} has this session open; the file is as it was", name(proc, pid))
     } else {
         return Ok(());
     };
@@ -66,13 +74,58 @@ fn locked_by(proc: &Path, file: &Path) -> Option<u32> {
     let mut text = Vec::new();
     open.take(LONGEST).read_to_end(&mut text).ok()?;
     let Lock { pid } = serde_json::from_slice(&text).ok()?;
-    (pid != std::process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
+    (pid != process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
+}
+
+/// What Claude Code writes of its process, as `sessions/PID.json` beside its folder `projects`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClaudeCode {
+    pid: u32,
+    session_id: String,
+    /// When the process started, as `/proc` says it.
+    proc_start: Option<String>,
+}
+
+/// The running Claude Code with this session: it opens the file only to append to it.
+fn claude_code(proc: &Path, given: &Path, file: &Path) -> Option<u32> {
+    let given = path::absolute(given).ok()?;
+    let projects = given.ancestors().chain(file.ancestors()).filter(|it| it.ends_with("projects"));
+    let listed = projects.flat_map(|it| fs::read_dir(it.with_file_name("sessions")));
+    let read = |path: PathBuf| {
+        let mut text = Vec::new();
+        open_regular(&path).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
+        serde_json::from_slice::<ClaudeCode>(&text).ok()
+    };
+    // The files of its subagents are in a folder with its id.
+    let file = file.with_extension("");
+    let has = |it: &ClaudeCode| file.iter().any(|part| *part == *it.session_id);
+    let mut running = listed.flatten().flatten().filter_map(|entry| read(entry.path()));
+    running.find(|it| has(it) && it.is_running(proc)).map(|it| it.pid)
+}
+
+impl ClaudeCode {
+    /// Whether the process still runs: a killed one leaves its file, and another process may have its number.
+    fn is_running(&self, proc: &Path) -> bool {
+        if !proc.join(process::id().to_string()).exists() {
+            let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+            return pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH));
+        }
+        let stat = fs::read_to_string(proc.join(self.pid.to_string()).join("stat"));
+        // What follows the program's name: its state first, and as the 20th its start.
+        let stat = stat.unwrap_or_default();
+        let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+        let mut fields = fields.split_whitespace();
+        let is_dead = fields.next() == Some("Z");
+        let start = fields.nth(18);
+        !is_dead && self.proc_start.as_deref().is_none_or(|it| start == Some(it))
+    }
 }
 
 fn open_for_writing(proc: &Path, file: &Path) -> Option<u32> {
     let processes = fs::read_dir(proc).ok()?.flatten();
     let pids = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
-    let mut others = pids.filter(|pid| *pid != std::process::id());
+    let mut others = pids.filter(|pid| *pid != process::id());
     others.find(|pid| {
         let of = proc.join(pid.to_string());
         // Only reads the link: opening the file behind it could block on an unreachable network
@@ -119,14 +172,14 @@ mod tests {
     #[test]
     fn who_can_write_the_file_is_named() {
         let file = Path::new("/home/me/a session.jsonl");
-        let cli_error = refuse(table(file, "0102001").path(), file).unwrap_err();
+        let cli_error = refuse(table(file, "0102001").path(), file, file).unwrap_err();
         assert_eq!(
             cli_error.what,
             "node (process 71) has it open for writing; the file is as it was"
         );
-        assert_eq!(refuse(table(file, "0100000").path(), file), Ok(()));
-        assert_eq!(refuse(table(Path::new("/other"), "0102001").path(), file), Ok(()));
-        assert_eq!(refuse(Path::new("/there/is/no/proc"), file), Ok(()));
+        assert_eq!(refuse(table(file, "0100000").path(), file, file), Ok(()));
+        assert_eq!(refuse(table(Path::new("/other"), "0102001").path(), file, file), Ok(()));
+        assert_eq!(refuse(Path::new("/there/is/no/proc"), file, file), Ok(()));
     }
 
     #[test]
@@ -136,11 +189,11 @@ mod tests {
         let proc = table(Path::new("/other"), "0");
         fs::write(beside(&file, ".lock"), r#"{"pid":71,"createdAt":"2026-01-01T00:00:00Z"}"#)
             .unwrap();
-        let cli_error = refuse(proc.path(), &file).unwrap_err();
+        let cli_error = refuse(proc.path(), &file, &file).unwrap_err();
         assert_eq!(cli_error.what, "is locked by node (process 71); the file is as it was");
         fs::write(beside(&file, ".lock"), r#"{"pid":72}"#).unwrap();
-        assert_eq!(refuse(proc.path(), &file), Ok(()));
+        assert_eq!(refuse(proc.path(), &file, &file), Ok(()));
         fs::write(beside(&file, ".lock"), "").unwrap();
-        assert_eq!(refuse(proc.path(), &file), Ok(()));
+        assert_eq!(refuse(proc.path(), &file, &file), Ok(()));
     }
 }

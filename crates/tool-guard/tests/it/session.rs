@@ -25,6 +25,7 @@ mod property;
 mod provider;
 mod race;
 mod repair;
+mod running;
 mod schema;
 mod second_payment;
 mod story;
