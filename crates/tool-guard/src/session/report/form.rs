@@ -79,7 +79,8 @@ pub(crate) const fn on_resume(form: FileForm, fault: &Fault) -> Option<&'static 
     use Fault::{EmptyText, IncompleteUse, OrphanedResult, ResultWithoutAssistant, SeveralResults};
     Some(match (form, fault) {
         (FileForm::ClaudeCode, IncompleteUse) => {
-            "Claude Code drops this call on resume, silently: the model forgets that it ran"
+            "Claude Code drops this call on resume, silently: the model forgets that it ran; until then it shows \
+             \"API Error: 400 due to tool use concurrency issues\""
         }
         (FileForm::ClaudeCode, OrphanedResult | ResultWithoutAssistant | SeveralResults) => {
             "Claude Code drops this result on resume, silently: the model never reads it"

@@ -194,7 +194,7 @@ const CALL: &str = r#"[{"type":"tool_use","id":"t1","name":"pay","input":{}}]"#;
 #[test]
 fn claude_code_forgets_a_call_without_a_result() {
     let folder = Folder::new();
-    let dropped = "Claude Code drops this call on resume, silently: the model forgets that it ran";
+    let dropped = "Claude Code drops this call on resume, silently: the model forgets that it ran; until then it shows \"API Error: 400 due to tool use concurrency issues\"";
     let call = [line("a", "null", "user", r#""pay""#), line("b", r#""a""#, "assistant", CALL)];
     let on = line("c", r#""b""#, "user", r#""did it work?""#);
     folder.write("s.jsonl", format!("{}\n{on}\n", call.join("\n")));
