@@ -17,49 +17,45 @@ pub(crate) use self::options::{Command, EXIT_CODES};
 
 use self::{
     commands::{check, checkpoints, diff, export, repair, reset, rollback},
-    each::{Outcome, each},
+    each::{Scope, each},
     options::{One, Paths},
-    target::{Target, Which},
-    verdict::{Failure, Verdict},
+    target::Which,
 };
 use std::process::ExitCode;
 
 /// Runs the command.
 pub(crate) fn run(command: &Command) -> ExitCode {
     let verdict = match command {
-        Command::Check { paths, session, json, strict } => {
-            let which = session.as_deref().map_or(Which::All, Which::Named);
-            each(paths, which, *json, |target| check::check(target, *strict))
+        Command::Check { paths, session, json, strict, verbose } => {
+            let scope = Scope::of(paths, session.as_ref(), Which::All, *json);
+            let scope = Scope { is_check: true, verbose: *verbose, ..scope };
+            each(scope, |target| check::check(target, *strict))
         }
-        Command::Repair { paths, how, write, force, extract } => {
-            all(paths, |target| repair::repair(target, *how, *write, *force, extract.as_deref()))
+        Command::Repair { paths, how, write, force, extract } => each(all(paths), |target| {
+            repair::repair(target, *how, *write, *force, extract.as_deref())
+        }),
+        Command::Diff { paths, how } => each(all(paths), |target| diff::diff(target, *how)),
+        Command::Export { file, session } => {
+            let file = std::slice::from_ref(file);
+            each(Scope::of(file, session.as_ref(), Which::One, false), export::export)
         }
-        Command::Diff { paths, how } => all(paths, |target| diff::diff(target, *how)),
-        Command::Export { file, session } => each(
-            std::slice::from_ref(file),
-            session.as_deref().map_or(Which::One, Which::Named),
-            false,
-            export::export,
-        ),
         Command::Checkpoints { one, create, note } => {
-            self::one(one, |target| checkpoints::checkpoints(target, *create, note.as_ref()))
+            each(self::one(one), |it| checkpoints::checkpoints(it, *create, note.as_ref()))
         }
         Command::Rollback { one, to, write } => {
-            self::one(one, |target| rollback::rollback(target, to.to.as_deref(), *write))
+            each(self::one(one), |target| rollback::rollback(target, to.to.as_deref(), *write))
         }
         Command::Reset { one, archive, write } => {
-            self::one(one, |target| reset::reset(target, *archive, *write))
+            each(self::one(one), |target| reset::reset(target, *archive, *write))
         }
     };
     verdict.into()
 }
 
-fn all<T: Outcome>(paths: &Paths, act: impl FnMut(&Target) -> Result<T, Failure>) -> Verdict {
-    let which = paths.session.as_deref().map_or(Which::All, Which::Named);
-    each(&paths.paths, which, paths.json, act)
+fn all(paths: &Paths) -> Scope<'_> {
+    Scope::of(&paths.paths, paths.session.as_ref(), Which::All, paths.json)
 }
 
-fn one<T: Outcome>(one: &One, act: impl FnMut(&Target) -> Result<T, Failure>) -> Verdict {
-    let which = one.session.as_deref().map_or(Which::One, Which::Named);
-    each(std::slice::from_ref(&one.file), which, one.json, act)
+fn one(one: &One) -> Scope<'_> {
+    Scope::of(std::slice::from_ref(&one.file), one.session.as_ref(), Which::One, one.json)
 }

@@ -6,6 +6,7 @@ use crate::terminal::size;
 use blake3::Hash;
 use rustix::fs::OFlags;
 use std::{
+    env,
     ffi::OsString,
     fs::{self, Metadata, TryLockError},
     io::{self, Read as _, Seek as _},
@@ -58,6 +59,20 @@ impl File {
             _ => reading(error),
         })?;
         let found = Box::new(open.metadata().map_err(reading)?);
+        Ok(Self { real, folder, name, open, found })
+    }
+
+    /// What comes through standard input, in a file without a name.
+    pub(crate) fn of_standard_input() -> Result<Self, CliError> {
+        let real = env::temp_dir().join("standard input");
+        let copy = || {
+            let (folder, name) = Folder::of(&real)?;
+            let open = folder.temporary()?.file.try_clone()?;
+            io::copy(&mut io::stdin().lock(), &mut &open)?;
+            Ok((folder, name, Box::new(open.metadata()?), open))
+        };
+        let (folder, name, found, open) =
+            copy().map_err(|error| CliError::reading(&real, &error))?;
         Ok(Self { real, folder, name, open, found })
     }
 

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     files::CliError,
-    terminal::{BAD, DIM, GOOD, TITLE, WARN, say, say_error},
+    terminal::{BAD, DIM, GOOD, TITLE, WARN, count, say, say_error},
 };
 use serde::Serialize;
 use serde_json::json;
@@ -49,10 +49,37 @@ struct Line<'f, T> {
     what: T,
 }
 
+/// What a command reads, and how it prints the results.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'o> {
+    pub(crate) paths: &'o [PathBuf],
+    pub(crate) which: Which<'o>,
+    pub(crate) json: bool,
+    /// Whether it may read standard input, and several sessions of an id.
+    pub(crate) is_check: bool,
+    /// Whether it prints clean sessions of folders.
+    pub(crate) verbose: bool,
+}
+
+impl<'o> Scope<'o> {
+    /// That of a command that prints all results.
+    pub(crate) fn of(
+        paths: &'o [PathBuf],
+        session: Option<&'o String>,
+        otherwise: Which<'o>,
+        json: bool,
+    ) -> Self {
+        let which = session.map_or(otherwise, |id| Which::Named(id));
+        Self { paths, which, json, is_check: false, verbose: true }
+    }
+}
+
 /// The results printed so far.
 #[derive(Default)]
 struct Tally {
     json: bool,
+    /// Whether a clean session was not printed.
+    is_hiding: bool,
     worst: Verdict,
     /// Whether a write to standard output failed.
     is_cut_off: bool,
@@ -62,24 +89,22 @@ struct Tally {
     next: Option<String>,
 }
 
-/// Runs `act` on each session of `paths`; the worst verdict is the command's.
+/// Runs `act` on each session of the paths; the worst verdict is the command's.
 pub(crate) fn each<T: Outcome>(
-    paths: &[PathBuf],
-    which: Which<'_>,
-    json: bool,
+    scope: Scope<'_>,
     mut act: impl FnMut(&Target) -> Result<T, Failure>,
 ) -> Verdict {
-    let mut tally = Tally { json, ..Tally::default() };
-    let groups = match paths {
+    let mut tally = Tally { json: scope.json, ..Tally::default() };
+    let groups = match scope.paths {
         [] => vec![(Path::new("this machine"), of_agents())],
-        paths => paths.iter().map(|path| (&**path, entries(path))).collect(),
+        paths => paths.iter().map(|path| (&**path, entries(path, scope.is_check))).collect(),
     };
     for (path, entries) in groups {
         let before = tally.sessions();
         for entry in entries {
-            let (file, is_named) = match entry {
-                Entry::Named(file) => (file, true),
-                Entry::Found(file) => (file, false),
+            let (file, id, is_named) = match entry {
+                Entry::Named(file, id) => (file, id, true),
+                Entry::Found(file) => (file, None, false),
                 Entry::Skipped(file, reason) => {
                     tally.skip(&file, reason);
                     continue;
@@ -89,11 +114,13 @@ pub(crate) fn each<T: Outcome>(
                     continue;
                 }
             };
-            match Target::of(&file, which) {
+            match Target::of(&file, id.as_deref().map_or(scope.which, Which::Named)) {
                 Ok(targets) => {
                     for target in targets {
                         match act(&target) {
-                            Ok(outcome) => tally.done(&target, &outcome),
+                            Ok(outcome) => {
+                                tally.done(&target, &outcome, is_named || scope.verbose);
+                            }
                             Err(failure) => tally.failed(&target, failure, is_named),
                         }
                     }
@@ -137,10 +164,13 @@ impl Tally {
         }
     }
 
-    fn done<T: Outcome>(&mut self, target: &Target, outcome: &T) {
-        self.count(outcome.verdict());
+    fn done<T: Outcome>(&mut self, target: &Target, outcome: &T, shows_clean: bool) {
+        let verdict = outcome.verdict();
+        self.count(verdict);
         if self.json {
             self.print_json(target, outcome.status(), outcome);
+        } else if verdict == Verdict::Clean && !shows_clean {
+            self.is_hiding = true;
         } else {
             let mut out = String::new();
             outcome.show(target, &mut out);
@@ -189,7 +219,11 @@ impl Tally {
             return;
         }
         let mut out = String::new();
-        if self.sessions() > 1 {
+        let all = count(self.sessions() as u64, "session");
+        if self.is_hiding && self.sessions[Verdict::Clean as usize] == self.sessions() {
+            let clean = if self.sessions() == 1 { "clean" } else { "all clean" };
+            let _ = writeln!(out, "{GOOD}✓{GOOD:#} {all}, {clean}");
+        } else if self.sessions() > 1 {
             let names = [
                 ("clean", GOOD),
                 ("not judged", WARN),
@@ -200,7 +234,7 @@ impl Tally {
             let parts =
                 parts.map(|(count, (what, style))| format!("{style}{count} {what}{style:#}"));
             let parts = parts.collect::<Vec<_>>().join(", ");
-            let _ = writeln!(out, "\n{} sessions: {parts}", self.sessions());
+            let _ = writeln!(out, "\n{all}: {parts}");
         }
         if !self.skipped.is_empty() {
             let named = self.skipped.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>();

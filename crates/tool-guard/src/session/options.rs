@@ -28,8 +28,8 @@ pub(crate) enum Command {
     /// Say what is wrong with sessions, and what the provider answers to it
     #[command(after_help = CODES)]
     Check {
-        /// Sessions' files, databases of sessions, or folders with such files [default: the sessions of the agents
-        /// on this machine, the newest first]
+        /// Sessions' files, databases of sessions, or folders with such files; the beginning of an agent's session's
+        /// id; - for standard input [default: the sessions of the agents on this machine, the newest first]
         #[arg(value_name = "FILE|DIR")]
         paths: Vec<PathBuf>,
 
@@ -45,6 +45,10 @@ pub(crate) enum Command {
         /// bring it
         #[arg(long)]
         strict: bool,
+
+        /// Print clean sessions of a folder too
+        #[arg(long, short)]
+        verbose: bool,
     },
     /// Repair sessions: without --write, show how
     #[command(after_help = CODES)]
@@ -80,7 +84,7 @@ pub(crate) enum Command {
     /// Print a session: of a database as JSON lines or messages, of a file as it is
     #[command(after_help = CODES)]
     Export {
-        /// The session's file, or a database of sessions
+        /// The session's file, a database of sessions, or the beginning of an agent's session's id
         file: PathBuf,
 
         /// Which session of the database; may be left out where there is one
@@ -146,7 +150,7 @@ pub(crate) struct To {
 /// One session, and how to speak of it.
 #[derive(Debug, Args)]
 pub(crate) struct One {
-    /// The session's file, or a database of sessions
+    /// The session's file, a database of sessions, or the beginning of an agent's session's id
     pub(crate) file: PathBuf,
 
     /// Which session of the database; may be left out where there is one
@@ -161,7 +165,7 @@ pub(crate) struct One {
 /// Files, and how to speak of them.
 #[derive(Debug, Args)]
 pub(crate) struct Paths {
-    /// Sessions' files, databases of sessions, or folders with such files
+    /// Sessions' files, databases of sessions, or folders with such files; the beginning of an agent's session's id
     #[arg(required = true, value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 

@@ -25,6 +25,7 @@ impl Source {
     /// Opens a session for reading.
     pub(crate) fn open(target: &Target) -> Result<Self, Failure> {
         Ok(match &target.stored {
+            None if target.is_standard_input() => Self::File(File::of_standard_input()?, None),
             None => Self::File(File::open(&target.file)?, None),
             Some(stored) => Self::Stored(stored.clone()),
         })

@@ -1,6 +1,11 @@
 //! What a path names: the file, or all files in a folder, and the sessions in them.
 use super::{
-    database::Database, openclaw::OpenClaw, sidecar, stored::SessionDatabase, verdict::Failure,
+    database::Database,
+    document::kind::DATABASE,
+    openclaw::OpenClaw,
+    sidecar,
+    stored::SessionDatabase,
+    verdict::Failure,
 };
 use crate::{
     files::{CliError, UNFINISHED, open_regular},
@@ -8,15 +13,20 @@ use crate::{
 };
 use std::{
     cmp::Reverse,
-    env, fmt, fs,
+    env,
+    ffi::OsStr,
+    fmt, fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
     rc::Rc,
 };
 use tr_core::printable;
 
-/// The header of every SQLite database.
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// The argument for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// A shorter argument is no session's id.
+const SHORTEST: usize = 8;
 
 /// How many ids an error names.
 const NAMED: usize = 5;
@@ -79,13 +89,21 @@ impl Target {
         format!("Go back to before it:  tool-guard session rollback --before-fault {target}")
     }
 
-    /// As an argument on the command line.
+    pub(crate) fn is_standard_input(&self) -> bool {
+        self.file == Path::new(STANDARD_INPUT)
+    }
+
+    /// As an argument on the command line; a session from standard input must be in a file for it.
     pub(crate) fn argument(&self) -> String {
-        let file = quoted(&self.file);
-        match &self.stored {
-            None => file,
-            Some(stored) => format!("--session {} {file}", quoted(Path::new(&stored.id))),
-        }
+        let file = if self.is_standard_input() { Path::new("FILE") } else { &self.file };
+        argument(file, self.stored.as_ref().map(|stored| &*stored.id))
+    }
+}
+
+fn argument(file: &Path, id: Option<&str>) -> String {
+    match id {
+        None => quoted(file),
+        Some(id) => format!("--session {} {}", quoted(Path::new(id)), quoted(file)),
     }
 }
 
@@ -99,8 +117,10 @@ impl fmt::Display for Target {
 }
 
 fn is_database(file: &Path) -> bool {
-    let mut head = [0; MAGIC.len()];
-    open_regular(file).is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && head == *MAGIC
+    let mut head = [0; DATABASE.len()];
+    file != Path::new(STANDARD_INPUT)
+        && open_regular(file).is_ok_and(|mut file| file.read_exact(&mut head).is_ok())
+        && head == *DATABASE
 }
 
 fn chosen(ids: Vec<String>, which: Which<'_>) -> Result<Vec<String>, Failure> {
@@ -132,8 +152,8 @@ fn named(ids: &[String]) -> String {
 /// A file under a path, and whether to read it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// A file that the user named.
-    Named(PathBuf),
+    /// A file that the user named; or a session in a database, by its id.
+    Named(PathBuf, Option<String>),
     /// A file in a folder that the user named; it need not be a session.
     Found(PathBuf),
     /// A file that is skipped, and why.
@@ -142,14 +162,67 @@ pub(crate) enum Entry {
     Unreadable(PathBuf, CliError),
 }
 
-/// The files of `path`, in the order of their names; for a folder, with all its subfolders.
-pub(crate) fn entries(path: &Path) -> Vec<Entry> {
-    if !path.is_dir() {
-        return vec![Entry::Named(path.into())];
+/// The files of `path`, in the order of their names; for a folder, with all its subfolders. If there is no such file, the
+/// agents' sessions whose ids begin so. `check` reads several of these, and standard input.
+pub(crate) fn entries(path: &Path, is_check: bool) -> Vec<Entry> {
+    let refuse = |what, help| vec![Entry::Unreadable(path.into(), CliError::new(what, help))];
+    if path == Path::new(STANDARD_INPUT) && !is_check {
+        let help = "write it to a file, and give that";
+        return refuse("is standard input, which only check reads".to_owned(), help.to_owned());
     }
-    let mut entries = Vec::new();
-    walk(path, &mut entries);
-    entries
+    if path.is_dir() {
+        let mut entries = Vec::new();
+        walk(path, &mut entries);
+        return entries;
+    }
+    let missing = path.symlink_metadata().err().filter(|it| it.kind() == io::ErrorKind::NotFound);
+    let (Some(missing), Some(id)) = (missing, path.to_str().filter(|id| is_id(id))) else {
+        return vec![Entry::Named(path.into(), None)];
+    };
+    let found = of_id(id);
+    if found.is_empty() {
+        let CliError { what, help } = CliError::reading(path, &missing);
+        return refuse(format!("{what}; and no session on this machine has this id"), help);
+    }
+    if found.len() > 1 && !is_check {
+        let named: Vec<_> = found.iter().map(|(file, id)| argument(file, id.as_deref())).collect();
+        let what = format!("is the beginning of the ids of {} sessions", found.len());
+        return refuse(what, format!("name one: {}", self::named(&named)));
+    }
+    found.into_iter().map(|(file, id)| Entry::Named(file, id)).collect()
+}
+
+fn is_id(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    text.len() >= SHORTEST && text.chars().all(is_part)
+}
+
+/// The agents' sessions whose ids begin with `id`: their files, and the ids of those in databases.
+fn of_id(id: &str) -> Vec<(PathBuf, Option<String>)> {
+    let mut found = Vec::new();
+    for entry in of_agents() {
+        let Entry::Found(path) = entry else { continue };
+        match path.file_name().and_then(OsStr::to_str).and_then(id_in) {
+            Some(own) if own.starts_with(id) => found.push((path, None)),
+            None if is_database(&path) => {
+                let database = OpenClaw::open(&path).ok().flatten();
+                let ids = database.and_then(|database| database.ids().ok()).unwrap_or_default();
+                let ids = ids.into_iter().filter(|own| own.starts_with(id));
+                found.extend(ids.map(|own| (path.clone(), Some(own))));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The id in the name of a session's file: `ID.jsonl`, Codex's `rollout-TIME-ID.jsonl`, pi's `TIME_ID.jsonl`.
+fn id_in(name: &str) -> Option<&str> {
+    let name = name.strip_suffix(".jsonl")?;
+    match name.strip_prefix("rollout-") {
+        Some(rest) => rest.get("2026-10-01T10-00-00-".len()..),
+        None => Some(name.split_once('_').map_or(name, |(_, id)| id)),
+    }
 }
 
 /// Where agents keep their sessions: a variable with a folder or a folder of the home, and the folder in it.
@@ -171,7 +244,7 @@ pub(crate) fn of_agents() -> Vec<Entry> {
         }
     }
     entries.sort_by_cached_key(|entry| {
-        let (Entry::Named(path) | Entry::Found(path)) = entry else { return None };
+        let Entry::Found(path) = entry else { return None };
         Some(Reverse(path.metadata().ok()?.modified().ok()?))
     });
     entries
@@ -254,7 +327,7 @@ mod tests {
         }
         std::os::unix::fs::symlink(folder.path(), at("b/circle")).unwrap();
         assert_eq!(
-            entries(folder.path()),
+            entries(folder.path(), true),
             [
                 Entry::Found(at("a.jsonl")),
                 Entry::Skipped(at("a.jsonl.bak-20260101T000000Z"), "a backup"),
@@ -266,6 +339,6 @@ mod tests {
                 Entry::Found(at("e-wal")),
             ]
         );
-        assert_eq!(entries(&at("none")), [Entry::Named(at("none"))]);
+        assert_eq!(entries(&at("none"), true), [Entry::Named(at("none"), None)]);
     }
 }

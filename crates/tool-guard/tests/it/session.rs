@@ -11,6 +11,7 @@ mod doors;
 mod evidence;
 mod folder;
 mod full_disk;
+mod input;
 mod lines;
 mod loaded;
 mod memory;

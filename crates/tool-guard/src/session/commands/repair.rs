@@ -277,8 +277,7 @@ impl Thinking {
 
     /// For display.
     fn show(&self, target: &Target) -> String {
-        let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
-        format!("{target}{line}  {}", self.what)
+        format!("{}  {}", location(target, self.line), self.what)
     }
 }
 

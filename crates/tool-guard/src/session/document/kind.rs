@@ -10,6 +10,9 @@ use std::io::{self, BufReader, Read as _};
 /// How many bytes at the beginning of a file are examined.
 const HEAD: u64 = 64 << 10;
 
+/// The header of every SQLite database.
+pub(crate) const DATABASE: &[u8; 16] = b"SQLite format 3\0";
+
 /// The byte order mark that some programs write before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -27,6 +30,9 @@ pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
     let mut head = Vec::new();
     let read = source.rewound()?.take(HEAD).read_to_end(&mut head);
     read.map_err(|error| CliError::reading(&source.real, &error))?;
+    if head.starts_with(DATABASE) {
+        return Err(CliError::new("is a database", "give its path instead of its content").into());
+    }
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         let help = "sessions are UTF-8; convert a copy: iconv -f UTF-16 -t UTF-8 FILE > COPY";
         return Err(CliError::new("is UTF-16", help).into());
@@ -59,11 +65,16 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
         input: Option<IgnoredAny>,
         contents: Option<IgnoredAny>,
         conversation: Option<IgnoredAny>,
+        history: Option<IgnoredAny>,
+        /// Of opencode's files, which have a message or a part of one each.
+        #[serde(rename = "sessionID")]
+        session: Option<IgnoredAny>,
     }
     impl Request {
         const fn has_none(&self) -> bool {
             let has_list = self.messages.is_some() || self.input.is_some();
-            !(has_list || self.contents.is_some() || self.conversation.is_some())
+            let has_list = has_list || self.contents.is_some() || self.conversation.is_some();
+            !(has_list || self.history.is_some() || self.session.is_some())
         }
     }
     let reading = |error| CliError::reading(&source.real, &error);

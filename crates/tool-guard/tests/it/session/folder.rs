@@ -91,6 +91,17 @@ impl Folder {
         command
     }
 
+    /// The same of a user whose home the folder is.
+    pub(crate) fn at_home(&self, arguments: &[&str]) -> Done {
+        let mut command = self.command(arguments);
+        for agent in
+            ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "PI_CODING_AGENT_DIR"]
+        {
+            command.env_remove(agent);
+        }
+        Done::of(&command.env("HOME", self.path("")).output().unwrap())
+    }
+
     pub(crate) fn session(&self, arguments: &[&str]) -> Done {
         Done::of(&self.command(arguments).output().unwrap())
     }
@@ -124,7 +135,7 @@ impl Folder {
 }
 
 impl Done {
-    fn of(output: &Output) -> Self {
+    pub(crate) fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let code = output.status.code().expect("it was not killed");
         Self { code, out: text(&output.stdout), err: text(&output.stderr) }

@@ -265,19 +265,9 @@ fn without_a_path_the_agents_sessions_are_checked() {
         model("b", "a", &json!([{"type": "text", "text": "Hi."}])),
     ];
     home.write(".claude/projects/p/s.jsonl", fine.map(|line| format!("{line}\n")).concat());
-    let check = |home: &Folder| {
-        let mut command = home.command(&["check"]);
-        for agent in
-            ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "PI_CODING_AGENT_DIR"]
-        {
-            command.env_remove(agent);
-        }
-        command.env("HOME", home.path("")).output().unwrap()
-    };
-    let found = check(&home);
-    assert_eq!(found.status.code(), Some(0));
-    assert!(
-        String::from_utf8_lossy(&found.stdout).contains(".claude/projects/p/s.jsonl  Claude Code")
-    );
-    assert_eq!(check(&Folder::new()).status.code(), Some(2));
+    let all = home.at_home(&["check", "--verbose"]);
+    assert_eq!(all.code, 0, "{}{}", all.out, all.err);
+    assert!(all.out.contains(".claude/projects/p/s.jsonl  Claude Code"), "{}", all.out);
+    assert_eq!(home.at_home(&["check"]).out, "✓ 1 session, clean\n");
+    assert_eq!(Folder::new().at_home(&["check"]).code, 2);
 }

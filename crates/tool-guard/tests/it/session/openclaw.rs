@@ -173,3 +173,31 @@ fn what_only_openclaw_can_write_is_left_to_it() {
     let done = folder.session(&["checkpoints", "--create", NAME]);
     assert!(done.err.contains("no place for checkpoints"), "{}", done.err);
 }
+
+#[test]
+fn a_session_is_named_by_the_beginning_of_its_id() {
+    let (home, agent) = with(&EVENTS);
+    agent
+        .execute_batch(
+            "PRAGMA foreign_keys = false;
+             UPDATE transcript_events SET session_id = '01a06c43-4444';
+             INSERT INTO transcript_events SELECT '01b06c43-5555', seq, event_json, created_at, event_zstd, NULL, NULL
+                FROM transcript_events;",
+        )
+        .unwrap();
+    drop(agent);
+    let file = format!(".openclaw/agents/main/agent/{NAME}");
+    std::fs::create_dir_all(home.path(".openclaw/agents/main/agent")).unwrap();
+    std::fs::rename(home.path(NAME), home.path(&file)).unwrap();
+    let done = home.at_home(&["check", "01a06c43"]);
+    assert_eq!(done.code, 1, "{}{}", done.out, done.err);
+    let head = format!("✗ {}#01a06c43-4444  OpenClaw", home.path(&file).display());
+    assert!(done.out.starts_with(&head), "{}", done.out);
+    assert!(!done.out.contains("01b06c43"), "{}", done.out);
+    let printed = home.at_home(&["export", "01b06c43"]);
+    assert_eq!(printed.out, EVENTS.map(|event| format!("{event}\n")).concat(), "{}", printed.err);
+    home.write(".claude/projects/p/01b06c43-6666.jsonl", "{}");
+    let done = home.at_home(&["repair", "--write", "01b06c43"]);
+    assert_eq!(done.code, 2, "{}", done.out);
+    assert!(done.err.contains(" --session 01b06c43-5555 "), "{}", done.err);
+}

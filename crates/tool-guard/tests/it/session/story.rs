@@ -165,8 +165,9 @@ fn of_many_files_each_is_told_and_the_worst_counts() {
     folder.write("s/z.json", &FINE[..FINE.len() - 4]);
 
     let done = folder.ends(2, &["check", "s"]);
-    assert!(done.out.starts_with("✓ s/a.json  Anthropic Messages · 4 messages"), "{}", done.out);
-    assert!(done.out.contains("✗ s/b/orphaned.json"), "{}", done.out);
+    assert!(done.out.starts_with("✗ s/b/orphaned.json"), "clean ones are not shown: {}", done.out);
+    let all = folder.ends(2, &["check", "-v", "s"]).out;
+    assert!(all.starts_with("✓ s/a.json  Anthropic Messages · 4 messages"), "{all}");
     let end = "
 3 sessions: 1 clean, 1 with findings, 1 unreadable
 skipped: s/notes.md (there is no JSON in it), s/package.json (there are no messages in it)
@@ -180,5 +181,15 @@ See how to repair it:  tool-guard session repair s/b/orphaned.json
     fs::remove_file(folder.path("s/z.json")).unwrap();
     assert_eq!(folder.session(&["check", "s"]).code, 1);
     folder.ends(0, &["repair", "--write", "s"]);
-    assert_eq!(folder.session(&["check", "s"]).code, 0, "backups are not looked into");
+    let done = folder.ends(0, &["check", "s"]);
+    assert!(done.out.starts_with("✓ 2 sessions, all clean\nskipped: "), "{}", done.out);
+    assert!(done.out.contains(" (a backup)"), "it is not looked into: {}", done.out);
+    fs::create_dir(folder.path("clean")).unwrap();
+    for name in ["clean/a.json", "clean/b.json"] {
+        folder.write(name, FINE);
+    }
+    assert_eq!(folder.ends(0, &["check", "clean"]).out, "✓ 2 sessions, all clean\n");
+    let one = folder.ends(0, &["check", "clean/a.json"]).out;
+    assert!(one.starts_with("✓ clean/a.json  Anthropic Messages"), "a named one is shown: {one}");
+    assert_eq!(folder.json_of(0, &["check", "clean"]).len(), 2, "each session is a line");
 }
