@@ -1,5 +1,5 @@
 //! A session in memory: messages as one JSON text, of a file or a database, or JSON lines. Commands get changed copies.
-mod agents;
+pub(crate) mod agents;
 pub(crate) mod json_document;
 pub(crate) mod json_lines;
 pub(crate) mod kind;

@@ -260,12 +260,21 @@ fn opened(file: &Path) -> rusqlite::Result<Connection> {
     if beside(file, "-wal").exists() {
         return with(OpenFlags::SQLITE_OPEN_READ_ONLY, file.as_os_str());
     }
-    with(OpenFlags::SQLITE_OPEN_READ_WRITE, file.as_os_str()).or_else(|_| {
-        let name =
-            file.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        with(flags, format!("file:{name}?immutable=1").as_ref())
-    })
+    with(OpenFlags::SQLITE_OPEN_READ_WRITE, file.as_os_str()).or_else(|_| alone(file))
+}
+
+/// Opens a database to read it as if no process had it open, and none had left a log.
+fn alone(file: &Path) -> rusqlite::Result<Connection> {
+    let name = file.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)
+}
+
+/// The columns of a database that is not OpenClaw's, as `table.column`.
+pub(super) fn columns(file: &Path) -> rusqlite::Result<Vec<String>> {
+    let connection = if beside(file, "-wal").exists() { opened(file) } else { alone(file) }?;
+    let sql = "SELECT it.name || '.' || own.name FROM sqlite_schema AS it, pragma_table_info(it.name) AS own";
+    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
 fn held(by: &str) -> CliError {

@@ -1,8 +1,8 @@
 //! What a path names: the file, or all files in a folder, and the sessions in them.
 use super::{
     database::Database,
-    document::kind::DATABASE,
-    openclaw::OpenClaw,
+    document::{agents::refuse_database, kind::DATABASE},
+    openclaw::{self, OpenClaw},
     sidecar,
     stored::SessionDatabase,
     verdict::Failure,
@@ -75,7 +75,13 @@ impl Target {
         }
         let database: Rc<dyn SessionDatabase> = match OpenClaw::open(file)? {
             Some(database) => Rc::new(database),
-            None => Rc::new(Database::open(file)?),
+            None => match Database::open(file) {
+                Ok(database) => Rc::new(database),
+                Err(failure) => {
+                    refuse_database(&openclaw::columns(file).unwrap_or_default())?;
+                    return Err(failure);
+                }
+            },
         };
         let ids = chosen(database.ids()?, which)?;
         let stored = |id| InDatabase { database: Rc::clone(&database), id };

@@ -15,6 +15,7 @@ mod input;
 mod lines;
 mod loaded;
 mod memory;
+mod more_agents;
 mod mutation;
 mod no_sessions;
 mod not_judged;

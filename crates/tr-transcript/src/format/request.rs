@@ -10,13 +10,15 @@ use serde_json::value::RawValue;
 /// The error for a text without messages.
 pub(crate) const NEITHER: &str = "neither an array of messages nor a request";
 
-/// The members of a request to a model's API, or of a response, that concern the messages.
+/// The members of a request to a model's API, of a response, or of a chat that gemini-cli saved (`history`), that
+/// concern the messages.
 /// Anthropic's system prompt stands beside the messages.
 const READ: [&str; 17] = [
     "messages",
     "contents",
     "input",
     "output",
+    "history",
     "system",
     "tools",
     "model",
@@ -58,7 +60,7 @@ impl<'t> Request<'t> {
             return Ok(Self { members: Members::default(), messages: messages.get() });
         }
         let members = Members::of(text, &READ).map_err(neither)?;
-        let mut lists = READ[..4].iter().filter_map(|name| members.get(name));
+        let mut lists = READ[..5].iter().filter_map(|name| members.get(name));
         let messages = lists.next().ok_or(ReadError::new(NEITHER))?.get();
         Ok(Self { members, messages })
     }
@@ -109,8 +111,8 @@ impl<'t> Request<'t> {
 
     /// The form that the request's own members tell.
     fn named(&self) -> Option<Format> {
-        match READ[..4].iter().find(|name| self.has(name)).copied() {
-            Some("contents") => Some(Format::Gemini),
+        match READ[..5].iter().find(|name| self.has(name)).copied() {
+            Some("contents" | "history") => Some(Format::Gemini),
             Some("input" | "output") => Some(Format::OpenAiResponses),
             _ => None,
         }

@@ -16,6 +16,97 @@ const RECORDS: usize = 200;
 
 const BEDROCK: &str = "Bedrock Converse";
 const OLLAMA: &str = "Ollama";
+const VERCEL: &str = "the Vercel AI SDK";
+
+/// An agent, and members that only it writes together: `name=a|b*` with this string, or one that begins so, and `!name`
+/// absent.
+type Members = (&'static str, &'static [&'static str]);
+
+/// Of a JSON text.
+const DOCUMENTS: [Members; 8] = [
+    ("gemini-cli", &["sessionId", "projectHash", "messages"]),
+    ("goose", &["conversation", "working_dir"]),
+    (BEDROCK, &["modelId", "messages"]),
+    (OLLAMA, &["keep_alive", "messages"]),
+    ("Amp", &["v", "id=T-*", "messages"]),
+    ("Continue", &["sessionId", "workspaceDirectory", "history"]),
+    ("opencode", &["id=prt_*", "messageID", "sessionID"]),
+    ("opencode", &["id=msg_*", "role", "sessionID"]),
+];
+
+/// Of a line.
+const LINES: [Members; 14] = [
+    ("gemini-cli", &["/sessionId", "/projectHash"]),
+    ("gemini-cli", &["/type=gemini", "/id", "/timestamp"]),
+    ("Qwen Code", &["/uuid", "/sessionId", "/message/parts", "!/message/content"]),
+    ("OpenHands", &["/action", "/source", "/timestamp"]),
+    ("OpenHands", &["/observation", "/source", "/timestamp"]),
+    ("OpenHands", &["/kind=System*|Message*|Action*|Observation*|Agent*", "/source", "/timestamp"]),
+    ("Copilot CLI", &["/type=session.*", "/data/sessionId", "/data/copilotVersion"]),
+    ("Copilot CLI", &["/type=user.*|assistant.*|tool.*", "/data", "/id", "/parentId"]),
+    ("Cursor", &["/role=user|assistant", "/message/content", "!/message/role", "!/type"]),
+    ("Factory's droid", &["/type=session_start", "/title", "/cwd"]),
+    ("Kimi CLI", &["/role=_checkpoint", "/id"]),
+    ("Kimi CLI", &["/role=_usage", "/token_count"]),
+    ("opencode", &["/sessionID", "/part/messageID"]),
+    ("Codex (2025)", &["/id", "/timestamp", "/instructions", "!/type", "!/role"]),
+];
+
+/// Of a message of a list or a line.
+const MESSAGES: [Members; 9] = [
+    ("LangChain", &["/lc", "/kwargs"]),
+    ("LangChain", &["/type=human|ai|tool|system|function", "/data"]),
+    ("LangChain", &["/type=human|ai|tool|system|function", "/additional_kwargs"]),
+    ("Cline or Roo Code", &["/type=say|ask", "/ts"]),
+    ("opencode", &["/info", "/parts"]),
+    ("pydantic-ai", &["/kind=request|response", "/parts/0/part_kind"]),
+    (VERCEL, &["/role", "/toolInvocations"]),
+    (VERCEL, &["/role", "/parts/0/type"]),
+    (OLLAMA, &["/role=tool", "/tool_name", "!/tool_call_id", "!/toolCallId"]),
+];
+
+/// Of a part of a message's content.
+const PARTS: [Members; 2] = [
+    (VERCEL, &["/type=tool-call|tool-result", "/toolCallId"]),
+    ("goose", &["/type=toolRequest|toolResponse", "/id"]),
+];
+
+/// Of a database, its columns.
+const DATABASES: [Members; 2] = [
+    ("opencode", &["session.project_id", "message.session_id", "part.message_id"]),
+    ("the OpenAI Agents SDK", &["agent_sessions.session_id", "agent_messages.message_data"]),
+];
+
+/// The first agent with all of its members.
+fn agent_of<'t>(
+    agents: &'static [Members],
+    text: impl Fn(&str) -> Option<&'t str>,
+) -> Option<&'static str> {
+    let is = |own: &str, text: &str| match own.strip_suffix('*') {
+        Some(beginning) => text.starts_with(beginning),
+        None => text == own,
+    };
+    let has = |member: &&str| match (member.strip_prefix('!'), member.split_once('=')) {
+        (Some(absent), _) => text(absent).is_none(),
+        (_, Some((name, own))) => {
+            text(name).is_some_and(|it| own.split('|').any(|own| is(own, it)))
+        }
+        _ => text(member).is_some(),
+    };
+    let (agent, _) = agents.iter().find(|(_, members)| members.iter().all(has))?;
+    Some(agent)
+}
+
+/// The same of an object, whose members are named by pointers.
+fn agent_of_object(agents: &'static [Members], object: &Value) -> Option<&'static str> {
+    agent_of(agents, |name| Some(object.pointer(name)?.as_str().unwrap_or_default()))
+}
+
+/// Refuses another agent's database with these columns.
+pub(crate) fn refuse_database(columns: &[String]) -> Result<(), Failure> {
+    let text = |name: &str| columns.iter().find(|column| *column == name).map(String::as_str);
+    agent_of(&DATABASES, text).map_or(Ok(()), refuse)
+}
 
 /// Refuses a JSON text that is another agent's session.
 pub(super) fn refuse_document(outline: &Outline<'_>) -> Result<(), Failure> {
@@ -70,88 +161,30 @@ fn refuse(agent: &'static str) -> Result<(), Failure> {
 }
 
 fn agent_of_document(document: &Outline<'_>) -> Option<&'static str> {
-    match document {
-        _ if document.has(&["sessionId", "projectHash", "messages"]) => Some("gemini-cli"),
-        _ if document.has(&["conversation", "working_dir"]) => Some("goose"),
-        _ if document.has(&["modelId"]) && document.messages().next().is_some() => Some(BEDROCK),
-        _ if document.has(&["keep_alive", "messages"]) => Some(OLLAMA),
-        _ => document.messages().find_map(|message| agent_of_message(&message)),
-    }
+    let of_messages = || document.messages().find_map(|message| agent_of_message(&message));
+    agent_of(&DOCUMENTS, |name| document.text(name)).or_else(of_messages)
 }
 
 /// The agent that wrote a message of a list, if its members tell.
 fn agent_of_message(message: &Value) -> Option<&'static str> {
-    let has = |name: &str| has(message, name);
-    let (role, parts) = (text(message, "role"), list(message, "parts"));
-    let is_of_pydantic = matches!(text(message, "kind"), "request" | "response");
-    match text(message, "type") {
-        _ if has("lc") && has("kwargs") => Some("LangChain"),
-        "human" | "ai" | "tool" | "system" | "function"
-            if has("data") || has("additional_kwargs") =>
-        {
-            Some("LangChain")
-        }
-        "say" | "ask" if message["ts"].is_number() => Some("Cline or Roo Code"),
-        _ if has("info") && has("parts") => Some("opencode"),
-        _ if is_of_pydantic && parts.iter().any(|part| self::has(part, "part_kind")) => {
-            Some("pydantic-ai")
-        }
-        _ if role.is_empty() => None,
-        _ if has("toolInvocations") || parts.iter().any(|part| !text(part, "type").is_empty()) => {
-            Some("the Vercel AI SDK")
-        }
-        _ if role == "tool" && has("tool_name") && !(has("tool_call_id") || has("toolCallId")) => {
-            Some(OLLAMA)
-        }
-        _ => list(message, "content").iter().find_map(agent_of_part),
-    }
+    let parts = || message.get("role").and(message["content"].as_array()).into_iter().flatten();
+    agent_of_object(&MESSAGES, message).or_else(|| parts().find_map(agent_of_part))
 }
 
 /// The agent that wrote a part of a message's content, if its members tell.
 fn agent_of_part(part: &Value) -> Option<&'static str> {
     const CONVERSE: [&str; 7] =
         ["toolUse", "toolResult", "text", "reasoningContent", "cachePoint", "image", "document"];
-    match text(part, "type") {
-        "tool-call" | "tool-result" if has(part, "toolCallId") => Some("the Vercel AI SDK"),
-        "toolRequest" | "toolResponse" if has(part, "id") => Some("goose"),
-        "" if part.as_object().map_or(0, Map::len) == 1
-            && CONVERSE.iter().any(|name| has(part, name)) =>
-        {
-            Some(BEDROCK)
-        }
-        _ => None,
-    }
+    let is_converse = || {
+        let members = part.as_object().filter(|members| members.len() == 1)?;
+        CONVERSE.iter().any(|name| members.contains_key(*name)).then_some(BEDROCK)
+    };
+    agent_of_object(&PARTS, part).or_else(is_converse)
 }
 
 /// The agent that wrote a line, if its members tell.
 fn agent_of_record(record: &Value) -> Option<&'static str> {
-    let has = |name: &str| has(record, name);
-    let is_event = text(record, "kind").ends_with("Event") || has("action") || has("observation");
-    match text(record, "type") {
-        _ if has("sessionId") && has("projectHash") => Some("gemini-cli"),
-        "gemini" if has("id") && has("timestamp") => Some("gemini-cli"),
-        _ if has("uuid") && has("sessionId") => {
-            let message = record.get("message")?;
-            let has = |name: &str| self::has(message, name);
-            (has("parts") && !has("content")).then_some("Qwen Code")
-        }
-        _ if is_event && has("source") && has("timestamp") => Some("OpenHands"),
-        _ => agent_of_message(record),
-    }
-}
-
-fn has(object: &Value, name: &str) -> bool {
-    object.get(name).is_some()
-}
-
-/// A member's string; empty if it is no string.
-fn text<'o>(object: &'o Value, name: &str) -> &'o str {
-    object[name].as_str().unwrap_or_default()
-}
-
-/// The elements of a member's array.
-fn list<'o>(object: &'o Value, name: &str) -> &'o [Value] {
-    object[name].as_array().map(Vec::as_slice).unwrap_or_default()
+    agent_of_object(&LINES, record).or_else(|| agent_of_message(record))
 }
 
 /// The common members of a file's lines, in addition to their messages: such a file is a log, or the session of an

@@ -24,8 +24,7 @@ const MOST: usize = 100_000;
 pub(super) struct TooMany;
 
 impl<'t> Outline<'t> {
-    /// `None` if it is invalid JSON, or has no list of messages. Reads only up to the first message
-    /// too many.
+    /// `None` if it is no valid JSON of messages. Reads only up to the first message too many.
     pub(super) fn of(text: &'t str) -> Result<Option<Self>, TooMany> {
         if let Some(messages) = list(text)? {
             return Ok(Some(Self { members: Members::new(), messages }));
@@ -33,17 +32,19 @@ impl<'t> Outline<'t> {
         let members: Members<'t> = serde_json::from_str(text).unwrap_or_default();
         let named = |name: &str| members.get(name).map(|raw| raw.get());
         let counted = |name: &str| named(name).map_or(Ok(None), list);
-        for name in ["contents", "input", "output"] {
+        for name in ["contents", "input", "output", "history"] {
             counted(name)?;
         }
         let of_agent = |name: &str| serde_json::from_str(named(name)?).ok();
         let of_agent = || ["conversation", "history"].into_iter().find_map(of_agent);
         let messages = counted("messages")?.or_else(of_agent);
-        Ok(messages.map(|messages| Self { members, messages }))
+        let is_object = !members.is_empty();
+        Ok(is_object.then(|| Self { members, messages: messages.unwrap_or_default() }))
     }
 
-    pub(super) fn has(&self, names: &[&str]) -> bool {
-        names.iter().all(|name| self.members.contains_key(*name))
+    /// A member: of a string its text.
+    pub(super) fn text(&self, name: &str) -> Option<&'t str> {
+        self.members.get(name).map(|raw| raw.get().trim_matches('"'))
     }
 
     /// The messages, each read when it is asked for.

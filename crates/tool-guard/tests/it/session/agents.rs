@@ -10,7 +10,7 @@ pub(crate) fn real(name: &str) -> String {
 }
 
 /// All commands, as they are run on a file, and would change it.
-const COMMANDS: [&[&str]; 7] = [
+pub(crate) const COMMANDS: [&[&str]; 7] = [
     &["check"],
     &["repair", "--write"],
     &["repair", "--mode", "remove", "--close-tail", "--write"],
@@ -21,7 +21,7 @@ const COMMANDS: [&[&str]; 7] = [
 ];
 
 /// Every command says that it does not judge the agent's session, and leaves it alone.
-fn is_left_alone(agent: &str, text: &str) {
+pub(crate) fn is_left_alone(agent: &str, text: &str) {
     let folder = Folder::with("s.json", text);
     let names = folder.names();
     for command in COMMANDS {
@@ -162,7 +162,7 @@ fn line(kind: &str, payload: &Value) -> String {
     format!("{line}\n")
 }
 
-fn said(text: &str) -> Value {
+pub(crate) fn said(text: &str) -> Value {
     json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
 }
 
