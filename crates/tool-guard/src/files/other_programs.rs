@@ -8,7 +8,7 @@ use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use std::{
     env, fs,
     io::Read as _,
@@ -71,10 +71,14 @@ struct Lock {
 fn locked_by(proc: &Path, file: &Path) -> Option<u32> {
     let (folder, name) = Folder::of(&beside(file, ".lock")).ok()?;
     let open = folder.open_file(&name, OFlags::RDONLY).ok()?;
+    let Lock { pid } = read(open)?;
+    (pid != process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
+}
+
+fn read<T: DeserializeOwned>(open: fs::File) -> Option<T> {
     let mut text = Vec::new();
     open.take(LONGEST).read_to_end(&mut text).ok()?;
-    let Lock { pid } = serde_json::from_slice(&text).ok()?;
-    (pid != process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
+    serde_json::from_slice(&text).ok()
 }
 
 /// What Claude Code writes of its process, as `sessions/PID.json` beside its folder `projects`.
@@ -92,16 +96,12 @@ fn claude_code(proc: &Path, given: &Path, file: &Path) -> Option<u32> {
     let given = path::absolute(given).ok()?;
     let projects = given.ancestors().chain(file.ancestors()).filter(|it| it.ends_with("projects"));
     let listed = projects.flat_map(|it| fs::read_dir(it.with_file_name("sessions")));
-    let read = |path: PathBuf| {
-        let mut text = Vec::new();
-        open_regular(&path).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
-        serde_json::from_slice::<ClaudeCode>(&text).ok()
-    };
     // The files of its subagents are in a folder with its id.
     let file = file.with_extension("");
     let has = |it: &ClaudeCode| file.iter().any(|part| *part == *it.session_id);
-    let mut running = listed.flatten().flatten().filter_map(|entry| read(entry.path()));
-    running.find(|it| has(it) && it.is_running(proc)).map(|it| it.pid)
+    let told = listed.flatten().flatten().filter_map(|it| read(open_regular(&it.path()).ok()?));
+    let mut told = told.filter(has);
+    told.find(|it| it.is_running(proc)).map(|it| it.pid)
 }
 
 impl ClaudeCode {

@@ -3,9 +3,12 @@ use crate::{
     files::{CliError, File},
     session::verdict::Failure,
 };
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{Deserialize as _, de::IgnoredAny};
 use serde_json::error::Category;
-use std::io::{self, BufReader, Read as _};
+use std::{
+    collections::BTreeMap,
+    io::{self, BufReader, Read as _},
+};
 
 /// How many bytes at the beginning of a file are examined.
 const HEAD: u64 = 64 << 10;
@@ -15,6 +18,10 @@ pub(crate) const DATABASE: &[u8; 16] = b"SQLite format 3\0";
 
 /// The byte order mark that some programs write before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The members that may hold messages, in a request or in an agent's file, and one of opencode's files, which have a message
+/// or a part of one each.
+const LISTS: [&str; 6] = ["messages", "input", "contents", "conversation", "history", "sessionID"];
 
 /// The kind of a session file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,35 +65,19 @@ pub(crate) fn kind(source: &File) -> Result<Kind, Failure> {
 
 /// Detects the kind of a file that begins with an object, after a byte order mark of `mark` bytes.
 fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
-    /// The members that may hold messages, in a request or in an agent's file.
-    #[derive(Deserialize)]
-    struct Request {
-        messages: Option<IgnoredAny>,
-        input: Option<IgnoredAny>,
-        contents: Option<IgnoredAny>,
-        conversation: Option<IgnoredAny>,
-        history: Option<IgnoredAny>,
-        /// Of opencode's files, which have a message or a part of one each.
-        #[serde(rename = "sessionID")]
-        session: Option<IgnoredAny>,
-    }
-    impl Request {
-        const fn has_none(&self) -> bool {
-            let has_list = self.messages.is_some() || self.input.is_some();
-            let has_list = has_list || self.contents.is_some() || self.conversation.is_some();
-            !(has_list || self.history.is_some() || self.session.is_some())
-        }
-    }
+    type Object = BTreeMap<String, Option<IgnoredAny>>;
+    let has_none =
+        |object: &Object| !LISTS.iter().any(|name| matches!(object.get(*name), Some(Some(_))));
     let reading = |error| CliError::reading(&source.real, &error);
     let open = source.rewound()?;
     io::copy(&mut open.take(mark), &mut io::sink()).map_err(reading)?;
     let mut values = serde_json::Deserializer::from_reader(BufReader::new(open));
-    match Request::deserialize(&mut values) {
+    match Object::deserialize(&mut values) {
         // A single object over several lines is not JSON lines.
-        Ok(request) if request.has_none() && values.end().is_ok() && !is_one_line(head) => {
+        Ok(object) if has_none(&object) && values.end().is_ok() && !is_one_line(head) => {
             Err(Failure::NoSession("there are no messages in it".into()))
         }
-        Ok(request) if request.has_none() => Ok(Kind::JsonLines),
+        Ok(object) if has_none(&object) => Ok(Kind::JsonLines),
         // Followed by more text, it is the first of several lines.
         Ok(_) if values.end().is_ok() => Ok(Kind::JsonDocument),
         Ok(_) => Ok(Kind::JsonLines),
