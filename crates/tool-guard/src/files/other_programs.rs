@@ -196,4 +196,35 @@ mod tests {
         fs::write(beside(&file, ".lock"), "").unwrap();
         assert_eq!(refuse(proc.path(), &file, &file), Ok(()));
     }
+
+    #[test]
+    fn a_running_claude_code_is_told_from_one_that_was_killed() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("projects/p/7f.jsonl");
+        fs::create_dir(home.path().join("sessions")).unwrap();
+        let found = |proc: &Path, pid: u32, start: &str| {
+            let told = serde_json::json!({"pid": pid, "sessionId": "7f", "procStart": start});
+            fs::write(home.path().join("sessions/1.json"), told.to_string()).unwrap();
+            claude_code(proc, &file, &file)
+        };
+        let proc = table(Path::new("/other"), "0");
+        fs::create_dir(proc.path().join(process::id().to_string())).unwrap();
+        let stat = |state: &str| {
+            let stat = format!("71 (a) b) {state}{} 5057752 9 9", " 0".repeat(18));
+            fs::write(proc.path().join("71/stat"), stat).unwrap();
+        };
+        stat("S");
+        assert_eq!(found(proc.path(), 71, "5057752"), Some(71));
+        assert_eq!(found(proc.path(), 71, "9"), None, "another process has its number");
+        assert_eq!(found(proc.path(), 72, "5057752"), None);
+        stat("Z");
+        assert_eq!(found(proc.path(), 71, "5057752"), None, "a zombie");
+
+        let mut killed = process::Command::new("true").spawn().unwrap();
+        killed.wait().unwrap();
+        let (without, parent) =
+            (Path::new("/there/is/no/proc"), std::os::unix::process::parent_id());
+        assert_eq!(found(without, parent, "any"), Some(parent));
+        assert_eq!(found(without, killed.id(), "any"), None);
+    }
 }

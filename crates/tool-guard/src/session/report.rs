@@ -123,10 +123,7 @@ impl Found {
             let on_resume = on_resume(form, &finding.fault);
             return Self { on_resume, ..Self::of_message(finding, Some(found.line)) };
         }
-        let member = match form {
-            FileForm::ClaudeCode | FileForm::ClaudeSubagent => "parentUuid",
-            _ => "parentId",
-        };
+        let member = parent_member(form);
         let parent = found.parent.as_ref().map(|parent| format!(": {member} {parent}"));
         Self {
             line: Some(found.line),
@@ -238,6 +235,14 @@ impl Act {
             FileActionKind::Rewrite => "change this line of the message too".into(),
             _ => "change the line".into(),
         }
+    }
+}
+
+/// The member of an entry that names its parent.
+pub(crate) fn parent_member(form: FileForm) -> &'static str {
+    match form {
+        FileForm::ClaudeCode | FileForm::ClaudeSubagent => "parentUuid",
+        _ => "parentId",
     }
 }
 

@@ -3,7 +3,7 @@ use super::{Document, End, Planned, agents, doubt, other_form};
 use crate::{
     files::{CliError, File},
     session::{
-        report::{About, Act, Form, Found, Health},
+        report::{About, Act, Form, Found, Health, parent_member},
         sidecar::{Checkpoint, hash},
         verdict::{Failure, NotJudged, Verdict},
     },
@@ -256,11 +256,22 @@ fn unread(report: &FileReport) -> Option<NotJudged> {
 fn unsure(report: &FileReport) -> Option<NotJudged> {
     let is_unsure = |finding: &&FileFinding| finding.fault == FileFault::UnsurePlace;
     let line = report.findings.iter().find(is_unsure)?.line;
+    let mut here = report.findings.iter().filter(|finding| finding.line == line);
+    let why = here.find_map(|FileFinding { fault, parent, .. }| {
+        let (member, parent) = (parent_member(report.form), parent.as_deref()?);
+        let is = match fault {
+            FileFault::ParentCycle => "one of its descendants",
+            _ => "missing",
+        };
+        Some(format!("its {member} {parent} is {is}, and several branches end before it"))
+    });
+    let why = why.unwrap_or_else(|| {
+        "its parent is not named, its call is missing, or another line has the same id with other \
+         content"
+            .into()
+    });
     Some(NotJudged::new(
-        format!(
-            "the position of line {line} in the session is uncertain: its parent or its call is \
-             missing or not named, or another line has the same id with other content"
-        ),
+        format!("the position of line {line} in the session is uncertain: {why}"),
         "it is left as it is, since a repair would be a guess; checkpoints lists the turns \
          that rollback --to goes back to",
     ))

@@ -111,6 +111,12 @@ fn a_line_is_linked_to_no_branch_by_guess() {
     lines.push(line("p", "o", Some("k"), &says("Another answer.")));
     lines.push(line("q", "lost", Some("l"), &says("Which?")));
     assert_eq!(checked(&lines), (3, 3, text_of(&lines)));
+    let why = Folder::with("s.jsonl", text_of(&lines)).json_of(3, &["check", "s.jsonl"]);
+    assert_eq!(
+        why[0]["reason"],
+        "the position of line 11 in the session is uncertain: its parentUuid lost is missing, and \
+         several branches end before it"
+    );
     // With one branch it is, however many results are beside it.
     let mut lines = parallel();
     lines.push(line("q", "lost", None, &json!("Well?")));
