@@ -26,9 +26,8 @@ use std::process::ExitCode;
 /// Runs the command.
 pub(crate) fn run(command: &Command) -> ExitCode {
     let verdict = match command {
-        Command::Check { paths, session, json, strict, verbose } => {
-            let scope = Scope::of(paths, session.as_ref(), Which::All, *json);
-            let scope = Scope { is_check: true, verbose: *verbose, ..scope };
+        Command::Check { paths, strict, verbose } => {
+            let scope = Scope { is_check: true, verbose: *verbose, ..all(paths) };
             each(scope, |target| check::check(target, *strict))
         }
         Command::Repair { paths, how, write, force, extract } => each(all(paths), |target| {

@@ -23,23 +23,18 @@ An agent answers 400 on every call? Stop it, then:
 /// The exit codes, shown under the help of each subcommand.
 const CODES: &str = "Exit codes: 0 clean, 1 findings (or something to write), 2 unreadable or refused, 3 not judged";
 
+/// What `check` reads.
+const OF_CHECK: &str = "Sessions' files, databases of sessions, or folders with such files; the beginning of an agent's \
+                        session's id; - for standard input [default: the sessions of the agents on this machine, the \
+                        newest first]";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Say what is wrong with sessions, and what the provider answers to it
-    #[command(after_help = CODES)]
+    #[command(after_help = CODES, mut_arg("paths", |paths| paths.required(false).help(OF_CHECK)))]
     Check {
-        /// Sessions' files, databases of sessions, or folders with such files; the beginning of an agent's session's
-        /// id; - for standard input [default: the sessions of the agents on this machine, the newest first]
-        #[arg(value_name = "FILE|DIR")]
-        paths: Vec<PathBuf>,
-
-        /// Of databases, only this session: all by default
-        #[arg(long, value_name = "ID")]
-        session: Option<String>,
-
-        /// Print JSON, a line for each session
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        paths: Paths,
 
         /// A call of the last step without a result is a finding: nothing runs any more that could
         /// bring it

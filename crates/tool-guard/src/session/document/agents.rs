@@ -105,12 +105,13 @@ fn agent_of_object(agents: &'static [Members], object: &Value) -> Option<&'stati
 /// Refuses another agent's database with these columns.
 pub(crate) fn refuse_database(columns: &[String]) -> Result<(), Failure> {
     let text = |name: &str| columns.iter().find(|column| *column == name).map(String::as_str);
-    agent_of(&DATABASES, text).map_or(Ok(()), refuse)
+    refuse(agent_of(&DATABASES, text))
 }
 
 /// Refuses a JSON text that is another agent's session.
 pub(super) fn refuse_document(outline: &Outline<'_>) -> Result<(), Failure> {
-    agent_of_document(outline).map_or(Ok(()), refuse)
+    let of_messages = || outline.messages().find_map(|message| agent_of_message(&message));
+    refuse(agent_of(&DOCUMENTS, |name| outline.text(name)).or_else(of_messages))
 }
 
 /// Refuses a file of JSON lines that is another agent's session.
@@ -125,9 +126,7 @@ pub(super) fn refuse_lines(file: &File) -> Result<(), Failure> {
             Some(Piece::Skipped(_)) => {}
             Some(Piece::Record(record)) => {
                 let record = serde_json::from_str(&record.text).unwrap_or_default();
-                if let Some(agent) = agent_of_record(&record) {
-                    return refuse(agent);
-                }
+                refuse(agent_of_object(&LINES, &record).or_else(|| agent_of_message(&record)))?;
                 envelope.add(&record);
             }
         }
@@ -142,7 +141,8 @@ fn refuse_envelope(names: &str) -> Result<(), Failure> {
     Err(NotJudged::new(reason, help).into())
 }
 
-fn refuse(agent: &'static str) -> Result<(), Failure> {
+fn refuse(agent: Option<&'static str>) -> Result<(), Failure> {
+    let Some(agent) = agent else { return Ok(()) };
     let save = match agent {
         // The file is the body of a request already.
         BEDROCK => "write its messages in the form of Anthropic Messages".into(),
@@ -160,11 +160,6 @@ fn refuse(agent: &'static str) -> Result<(), Failure> {
     Err(NotJudged { reason, agent: Some(agent), help }.into())
 }
 
-fn agent_of_document(document: &Outline<'_>) -> Option<&'static str> {
-    let of_messages = || document.messages().find_map(|message| agent_of_message(&message));
-    agent_of(&DOCUMENTS, |name| document.text(name)).or_else(of_messages)
-}
-
 /// The agent that wrote a message of a list, if its members tell.
 fn agent_of_message(message: &Value) -> Option<&'static str> {
     let parts = || message.get("role").and(message["content"].as_array()).into_iter().flatten();
@@ -180,11 +175,6 @@ fn agent_of_part(part: &Value) -> Option<&'static str> {
         CONVERSE.iter().any(|name| members.contains_key(*name)).then_some(BEDROCK)
     };
     agent_of_object(&PARTS, part).or_else(is_converse)
-}
-
-/// The agent that wrote a line, if its members tell.
-fn agent_of_record(record: &Value) -> Option<&'static str> {
-    agent_of_object(&LINES, record).or_else(|| agent_of_message(record))
 }
 
 /// The common members of a file's lines, in addition to their messages: such a file is a log, or the session of an
