@@ -32,7 +32,7 @@ pub(crate) fn object<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_j
 
 /// Some members of an object: at most as many as are asked for anywhere.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Members<'t>([Option<(&'static str, &'t RawValue)>; 17]);
+pub(crate) struct Members<'t>([Option<(&'static str, &'t RawValue)>; 18]);
 
 impl<'t> Members<'t> {
     /// Those of these `names`. An error if one of them occurs twice, or if `text` is no object.

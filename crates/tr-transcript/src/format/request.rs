@@ -13,7 +13,7 @@ pub(crate) const NEITHER: &str = "neither an array of messages nor a request";
 /// The members of a request to a model's API, of a response, or of a chat that gemini-cli saved (`history`), that
 /// concern the messages.
 /// Anthropic's system prompt stands beside the messages.
-const READ: [&str; 17] = [
+const READ: [&str; 18] = [
     "messages",
     "contents",
     "input",

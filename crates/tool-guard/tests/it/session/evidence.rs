@@ -87,7 +87,8 @@ fn an_api_without_known_rules_is_named_and_not_judged() {
     }
     let folder = Folder::with("s.jsonl", pi("anthropic-messages"));
     let checked = folder.ends(1, &["check", "s.jsonl"]);
-    assert!(checked.out.contains("Anthropic refuses it"), "{}", checked.out);
+    assert!(checked.out.contains("pi answers this call"), "{}", checked.out);
+    assert!(checked.out.contains("Anthropic says: messages.1"), "{}", checked.out);
 }
 
 #[test]

@@ -139,6 +139,9 @@ impl Seen {
         let thinks = r#"[{"role":"assistant","content":[{"type":"tool_use","id":"toolu_7","name":"pay","input":{}}]},{"role":"user","content":"so?"},{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"so"}]}]"#;
         folder.write("s/thinks.json", thinks);
         self.run(&folder, &["repair", "s/thinks.json"]);
+        let image = r#"[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"PCFET0NUWVBF"}}]}]"#;
+        folder.write("s/image.json", image);
+        self.run(&folder, &["repair", "--write", "--extract", "kept", "s/image.json"]);
         folder.write("s/prompt.json", r#"{"system":"Be kind.","messages":[]}"#);
         self.run(&folder, &["reset", "s/prompt.json"]);
     }
