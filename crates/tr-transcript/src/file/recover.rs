@@ -1,15 +1,11 @@
 //! Finds the records in a stretch of a file that a crash may have torn.
 use super::piece::{SkipReason, Skipped};
 use serde::de::IgnoredAny;
-use std::{collections::VecDeque, mem, ops::Range};
+use std::{mem, ops::Range};
 
-/// A limit: how often each byte of a stretch may be scanned on average. A few scans are enough,
-/// because the objects found inside an incomplete object are remembered.
-const EFFORT: usize = 16;
-
-/// For how many incomplete objects this is remembered at once. An object may begin inside a string
-/// of another, and where one has strings the other has none: more than two rarely overlap.
-const REMEMBERED: usize = 4;
+/// A limit: how often each byte of a stretch may be scanned on average. A torn record is scanned once
+/// for each object that is open where it ends.
+const EFFORT: usize = 32;
 
 /// A part of the input; ranges are positions in the reader's buffer.
 #[derive(Debug)]
@@ -32,7 +28,6 @@ pub(super) struct Cut {
     /// The record behind the part that was returned last.
     found: Option<Range<usize>>,
     effort: usize,
-    known: Vec<Inside>,
 }
 
 impl Cut {
@@ -40,8 +35,7 @@ impl Cut {
     pub(super) fn of(buffer: &[u8], at: Range<usize>) -> Self {
         let rest = trim(buffer, at);
         let effort = EFFORT.saturating_mul(rest.len());
-        let mut cut =
-            Self { torn: rest.start, rest: rest.clone(), found: None, effort, known: Vec::new() };
+        let mut cut = Self { torn: rest.start, rest: rest.clone(), found: None, effort };
         let bytes = &buffer[rest.clone()];
         if !has_members(bytes) && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
             (cut.torn, cut.rest.start) = (rest.end, rest.end);
@@ -82,22 +76,8 @@ impl Cut {
     /// The length of the object at `start`, if it is complete and has members. `None` if the effort
     /// is spent.
     fn object(&mut self, buffer: &[u8], start: usize) -> Option<Option<usize>> {
-        let known = self.known.iter_mut().find_map(|inside| inside.object(start));
-        if known.is_some() {
-            return known;
-        }
         let (length, cost) = object(&buffer[start..self.rest.end]);
         self.effort = self.effort.checked_sub(cost)?;
-        if length.is_none() && cost > 1 {
-            self.known.retain(|inside| inside.end > start);
-            if self.known.len() == REMEMBERED {
-                self.known.remove(0);
-            }
-            match Inside::of(buffer, start..start + cost) {
-                Some(inside) => self.known.push(inside),
-                None => self.rest.start = start + cost,
-            }
-        }
         Some(length)
     }
 }
@@ -122,78 +102,6 @@ fn object(bytes: &[u8]) -> (Option<usize>, usize) {
         Some(Err(error)) => (None, error.column().saturating_sub(1).clamp(1, bytes.len())),
         None => (None, 1),
     }
-}
-
-/// The objects inside an incomplete one.
-#[derive(Debug)]
-struct Inside {
-    end: usize,
-    /// The start and length of each, in order; length 0 if it is incomplete.
-    objects: VecDeque<(u32, u32)>,
-    base: usize,
-}
-
-impl Inside {
-    /// `at` begins an object and holds no invalid JSON. `None` if no complete object begins in it.
-    fn of(buffer: &[u8], at: Range<usize>) -> Option<Self> {
-        // An open object has the number of the one around it instead of its length.
-        let (mut objects, mut open) = (Vec::<(u32, u32)>::new(), u32::MAX);
-        let (bytes, mut from) = (&buffer[at.clone()], 0);
-        let mut may_have = false;
-        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        while let Some(byte) = bytes.get(from) {
-            from += 1;
-            match byte {
-                b'{' => {
-                    objects.push((number(from - 1), open));
-                    open = number(objects.len() - 1);
-                }
-                b'}' => {
-                    let Some((start, length)) = objects.get_mut(open as usize) else { break };
-                    let start = *start as usize;
-                    // Objects without members are ignored.
-                    let has_members = has_members(&bytes[start..]);
-                    let inside = if has_members { number(from - start) } else { 0 };
-                    may_have |= has_members;
-                    open = mem::replace(length, inside);
-                }
-                b'"' => {
-                    let string = &bytes[from..from + string_len(&bytes[from..])];
-                    may_have |= memchr::memchr(b'{', string).is_some();
-                    from += string.len();
-                }
-                _ => {}
-            }
-        }
-        while let Some((_, length)) = objects.get_mut(open as usize) {
-            open = mem::take(length);
-        }
-        may_have.then(|| Self { end: at.end, objects: objects.into(), base: at.start })
-    }
-
-    /// The length of the object that begins at `start`, if it is complete. `None` if no object is
-    /// known to begin there. Later calls must ask for later positions.
-    fn object(&mut self, start: usize) -> Option<Option<usize>> {
-        let start = start.checked_sub(self.base)?;
-        while self.objects.front().is_some_and(|&(object, _)| (object as usize) < start) {
-            self.objects.pop_front();
-        }
-        let &(_, length) = self.objects.front().filter(|(object, _)| *object as usize == start)?;
-        Some(Some(length as usize).filter(|length| *length > 0))
-    }
-}
-
-/// The length of the rest of a string, its quote included; all bytes if the string does not end.
-fn string_len(bytes: &[u8]) -> usize {
-    let mut from = 0;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[from..]) {
-        from += found + 1;
-        if bytes[from - 1] == b'"' {
-            return from;
-        }
-        from = (from + 1).min(bytes.len());
-    }
-    bytes.len()
 }
 
 /// The first run of invalid UTF-8 in `at`.
@@ -223,31 +131,4 @@ pub(super) fn trim(buffer: &[u8], at: Range<usize>) -> Range<usize> {
 /// JSON's white space.
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Inside, object};
-    use proptest::{collection::vec, prelude::*};
-
-    proptest! {
-        /// As a look at each object alone would.
-        #[test]
-        fn what_is_inside_of_a_torn_object_is_known(parts in vec(prop_oneof![
-            Just("{\"a\":"), Just("{"), Just("}"), Just("\""), Just("\\"), Just("1"), Just(","),
-            Just("\"b\":"), Just("{\"c\":2}"), Just("\"{\\\"d\\\":1}\""), Just(" "), Just("[]"),
-        ], 0..14)) {
-            let text = parts.concat().into_bytes();
-            for start in memchr::memchr_iter(b'{', &text) {
-                let (None, cost) = object(&text[start..]) else { continue };
-                let (mut inside, end) = (Inside::of(&text, start..start + cost), start + cost);
-                for within in memchr::memchr_iter(b'{', &text[..end]).filter(|at| *at >= start) {
-                    let known = inside.as_mut().map_or(Some(None), |inside| inside.object(within));
-                    if let Some(length) = known {
-                        prop_assert_eq!(length, object(&text[within..]).0, "{} {}", start, within);
-                    }
-                }
-            }
-        }
-    }
 }

@@ -1,86 +1,37 @@
 //! Searches a text for many ids at once, each quoted as in JSON.
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 /// Ids, quoted as in JSON.
-///
-/// A quoted id occurs in a text if the parts between its quotes occur there between quotes. Most
-/// ids have one part; one with escaped quotes has several. The parts form a trie, and a text is
-/// matched in one pass (Aho–Corasick).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Names<'n> {
-    nodes: Vec<Node>,
-    next: HashMap<(usize, &'n str), usize>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Node {
-    /// The id that ends at this node.
-    name: Option<usize>,
-    /// The node of the longest proper suffix that is also in the trie.
-    back: usize,
-    /// The nearest node along the suffix links at which an id ends.
-    shorter: usize,
+    quoted: &'n [String],
+    /// Their indexes by the text up to the second quote: the whole id, unless it has quotes itself.
+    beginnings: HashMap<&'n str, Vec<usize>>,
 }
 
 impl<'n> Names<'n> {
     /// Ids that are already quoted.
     pub(crate) fn of(quoted: &'n [String]) -> Self {
-        let mut names = Self { nodes: vec![Node::default()], next: HashMap::new() };
-        let mut children: Vec<Vec<(&str, usize)>> = vec![Vec::new()];
+        let mut beginnings: HashMap<&str, Vec<usize>> = HashMap::new();
         for (name, quoted) in quoted.iter().enumerate() {
-            let mut node = 0;
-            for part in quoted[1..quoted.len() - 1].split('"') {
-                let fresh = names.nodes.len();
-                let child = *names.next.entry((node, part)).or_insert(fresh);
-                if child == fresh {
-                    names.nodes.push(Node::default());
-                    children.push(Vec::new());
-                    children[node].push((part, child));
-                }
-                node = child;
-            }
-            names.nodes[node].name = Some(name);
+            beginnings.entry(beginning(quoted)).or_default().push(name);
         }
-        let mut open = VecDeque::from([0]);
-        while let Some(node) = open.pop_front() {
-            for &(part, child) in &children[node] {
-                let back = if node == 0 { 0 } else { names.step(names.nodes[node].back, part) };
-                let at_back = &names.nodes[back];
-                let shorter = if at_back.name.is_some() { back } else { at_back.shorter };
-                names.nodes[child] = Node { back, shorter, ..names.nodes[child] };
-                open.push_back(child);
-            }
-        }
-        names
+        Self { quoted, beginnings }
     }
 
     /// The ids that occur in a text.
-    pub(crate) fn find(&self, text: &str) -> impl Iterator<Item = usize> {
-        let mut parts = text.split('"');
-        // The text before the first quote and after the last one is not between quotes.
-        parts.next();
-        parts.next_back();
-        let mut node = 0;
-        parts.flat_map(move |part| {
-            node = self.step(node, part);
-            let ends = std::iter::successors(Some(node), |&at| {
-                Some(self.nodes[at].shorter).filter(|&shorter| shorter != 0)
-            });
-            ends.filter_map(|at| self.nodes[at].name)
+    pub(crate) fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = usize> {
+        memchr::memchr_iter(b'"', text.as_bytes()).flat_map(move |at| {
+            let here = &text[at..];
+            let names = self.beginnings.get(beginning(here)).into_iter().flatten();
+            names.copied().filter(move |&name| here.starts_with(&self.quoted[name]))
         })
     }
+}
 
-    fn step(&self, mut node: usize, part: &str) -> usize {
-        loop {
-            if let Some(&next) = self.next.get(&(node, part)) {
-                return next;
-            }
-            if node == 0 {
-                return 0;
-            }
-            node = self.nodes[node].back;
-        }
-    }
+/// What stands between the quote with which a text begins, and the next one.
+fn beginning(text: &str) -> &str {
+    text[1..].split('"').next().unwrap_or_default()
 }
 
 #[cfg(test)]
