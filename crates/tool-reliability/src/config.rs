@@ -38,33 +38,19 @@
 //! | `identity`, `upstream` | nothing: they are for `tool-guard`, which reads them at its start |
 //! | all else | with the next start: breakers, records and turns would be lost with the layers that hold them |
 
-/// Converts a setting to the layer's own type, whose variants have the same names.
-macro_rules! same {
-    ($from:ident => $to:ty { $($name:ident),+ }) => {
-        |from: $from| match from {
-            $($from::$name => <$to>::$name,)+
-        }
-    };
-}
-
 mod apply;
 mod open;
 mod telemetry;
 
 use self::open::Stores;
-pub use self::{
-    apply::{retry_config, signals},
-    open::OpenError,
-    telemetry::telemetry,
-};
+pub use self::{open::OpenError, telemetry::telemetry};
 use crate::{Builder, ConfigError, ToolStack};
 use std::{env, mem, sync::Arc};
 pub use tr_config::{
-    BreakerConfig, BreakerMode, BudgetConfig, CatalogError, Config, Conflicts, DeriveKeys,
-    IdempotencyConfig, IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, MetricNames,
-    Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn,
-    RetrySettings, SessionFormat, SessionMode, SessionPlace, SessionsConfig, SlowCalls,
-    StatusMeaning, StoreFailures, TelemetryConfig, ToolCatalog, UpstreamConfig, WhenStoreFails,
+    BreakerConfig, BudgetConfig, CatalogError, Config, IdempotencyConfig, IdentityConfig,
+    LoopConfig, MetricNames, Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig,
+    RetryOptIn, RetrySettings, SessionPlace, SessionsConfig, SlowCalls, StatusMeaning,
+    StoreFailures, TelemetryConfig, ToolCatalog, UpstreamConfig,
 };
 use tr_core::debug_parts;
 

@@ -43,7 +43,8 @@
 //!
 //! # Knows nothing of
 //!
-//! layers, an async runtime, the file system: it reads texts and variables that it is given.
+//! an async runtime, the file system: it reads texts and variables that it is given. Of the layers it takes
+//! the builders; it orders none of them.
 pub mod catalog;
 pub mod graph;
 pub mod rollout;
@@ -57,11 +58,10 @@ pub use self::{
     catalog::{CatalogError, Endpoint, MAX_TOOLS, Method, Mistake, ToolCatalog},
     rollout::{Mode, Rollout, Share, Stage},
     stack::{
-        BreakerConfig, BreakerMode, BudgetConfig, Config, Conflicts, DeriveKeys, IdempotencyConfig,
-        IdentityConfig, Limit, LoopConfig, LoopMode, LoopSignals, MetricNames, PREFIX, Preset,
-        RecordBodies, RecordPlace, RecordsConfig, RetryAnchor, RetryOptIn, RetrySettings,
-        SessionFormat, SessionMode, SessionPlace, SessionsConfig, SlowCalls, StatusMeaning,
-        StoreFailures, TelemetryConfig, UpstreamConfig, WhenStoreFails, by_effect,
+        BreakerConfig, BudgetConfig, Config, IdempotencyConfig, IdentityConfig, LoopConfig,
+        MetricNames, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryOptIn,
+        RetrySettings, SessionPlace, SessionsConfig, SlowCalls, StatusMeaning, StoreFailures,
+        TelemetryConfig, UpstreamConfig, by_effect,
     },
 };
 

@@ -23,7 +23,7 @@ impl Mode {
     /// The mode as configurations and logs spell it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        tr_wire::read::Words::word(self)
+        <Self as tr_wire::read::Words>::word(self)
     }
 }
 

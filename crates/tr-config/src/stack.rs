@@ -10,6 +10,7 @@
 //!
 //! ```
 //! # #[cfg(feature = "toml")] {
+//! use std::time::Duration;
 //! use tr_config::Config;
 //!
 //! let config = Config::from_toml(r#"
@@ -28,13 +29,13 @@
 //!     effect = "read_only"
 //!     timeout_ms = 3_000
 //! "#)?;
-//! assert_eq!(config.breaker.cooldown_ms, Some(5_000));
+//! assert_eq!(config.breaker.cooldown, Some(Duration::from_secs(5)));
 //! assert_eq!(config.catalog.len(), 1);
 //!
 //! // A variable beats what the file says of its setting.
 //! let vars = [("TOOL_RELIABILITY__BREAKER__COOLDOWN_MS", "9000")];
 //! let config = Config::from_toml_with("[breaker]\nwindow = 30\ncooldown_ms = 5", vars)?;
-//! assert_eq!((config.breaker.window, config.breaker.cooldown_ms), (Some(30), Some(9_000)));
+//! assert_eq!((config.breaker.window, config.breaker.cooldown), (Some(30), Some(Duration::from_secs(9))));
 //! # }
 //! # Ok::<_, tr_config::CatalogError>(())
 //! ```
@@ -71,17 +72,16 @@ mod telemetry;
 pub(crate) mod variable;
 
 pub use self::{
-    breaker::{BreakerConfig, BreakerMode, SlowCalls},
+    breaker::{BreakerConfig, SlowCalls},
     form::{Config, by_effect},
     guard::{
         IdentityConfig, RecordBodies, RecordPlace, RecordsConfig, StatusMeaning, UpstreamConfig,
     },
-    idempotency::{Conflicts, DeriveKeys, IdempotencyConfig, StoreFailures, WhenStoreFails},
-    limit::Limit,
-    loops::{LoopConfig, LoopMode, LoopSignals},
+    idempotency::{IdempotencyConfig, StoreFailures},
+    loops::LoopConfig,
     preset::Preset,
-    retry::{BudgetConfig, RetryAnchor, RetryOptIn, RetrySettings},
-    sessions::{SessionFormat, SessionMode, SessionPlace, SessionsConfig},
+    retry::{BudgetConfig, RetryOptIn, RetrySettings},
+    sessions::{SessionPlace, SessionsConfig},
     telemetry::{MetricNames, TelemetryConfig},
     variable::PREFIX,
 };

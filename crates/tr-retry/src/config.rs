@@ -110,7 +110,7 @@ impl RetryConfig {
         self.jitter = jitter.unwrap_or(self.jitter);
         self.max_elapsed = max_elapsed.or(self.max_elapsed);
         if let Some(codes) = only_codes {
-            self.only_codes = (!codes.is_empty()).then(|| codes.iter().cloned().collect());
+            self.only_codes = any_of(codes.iter().cloned());
         }
     }
 
@@ -171,6 +171,12 @@ impl Default for RetryConfig {
     fn default() -> Self {
         Self::DEFAULT
     }
+}
+
+/// The codes that are retried; none of them means all.
+pub(crate) fn any_of(codes: impl IntoIterator<Item = Box<str>>) -> Option<Arc<[Box<str>]>> {
+    let codes: Arc<[_]> = codes.into_iter().collect();
+    (!codes.is_empty()).then_some(codes)
 }
 
 /// Nanoseconds; saturates at 584 years, which means "never".

@@ -1,6 +1,7 @@
 //! The layer and its builder.
 use crate::{
-    Budget, RetryConfig,
+    Anchor, Budget, RetryConfig,
+    config::any_of,
     rng::RngSource,
     service::Retry,
     shared::{RetryShared, Settings},
@@ -96,9 +97,24 @@ impl<A> Builder<A> {
         /// Attempts in all, the first included; 4 by default, 1 to 1,000.
         fn attempts(attempts: u32) { settings.config.attempts = attempts }
 
-        /// Ceiling of the first delay, which doubles from one to the next
-        /// ([`multiplier`](RetryConfig::multiplier)); 200 ms by default, 1 ms to 24 h.
+        /// Ceiling of the first delay; 200 ms by default, 1 ms to 24 h.
         fn base(base: Duration) { settings.config.base = base }
+
+        /// Factor from one ceiling to the next; 2 by default, 1 to 100.
+        fn multiplier(multiplier: f64) { settings.config.multiplier = multiplier }
+
+        /// The delay is drawn uniformly between these shares of its ceiling; full jitter, `(0.0, 1.0)`, by
+        /// default, up to 10.
+        fn jitter(jitter: (f64, f64)) { settings.config.jitter = jitter }
+
+        /// Whether a delay counts from the start or from the end of the failed attempt; from the end by
+        /// default.
+        fn anchor(anchor: Anchor) { settings.config.anchor = anchor }
+
+        /// Retries only failures with these codes; all that are transient by default, and if there is none.
+        fn only_codes(codes: impl IntoIterator<Item = impl Into<Box<str>>>) {
+            settings.config.only_codes = any_of(codes.into_iter().map(Into::into))
+        }
 
         /// No delay is longer than this; 4 s by default, `None` for no such limit.
         fn cap(cap: impl Into<Option<Duration>>) { settings.config.cap = cap.into() }

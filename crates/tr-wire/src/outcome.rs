@@ -86,7 +86,7 @@ pub(crate) fn metadata_of(outcome: &ToolOutcome, failed: bool) -> Option<Json> {
     let parts = outcome.parts();
     let mut ours = Map::new();
     if !failed && !outcome.recorded() {
-        ours.insert("ran".into(), Ran::Yes.word().into());
+        ours.insert("ran".into(), Ran::word(Ran::Yes).into());
         ours.insert("recorded".into(), false.into());
     }
     if !failed && !parts.notes.is_empty() {

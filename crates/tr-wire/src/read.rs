@@ -19,7 +19,7 @@ mod words;
 #[cfg(feature = "schema")]
 pub use self::schema::{ObjectSchema, schema_of, sorted};
 pub use self::{
-    macros::{object, with_schema, words},
+    macros::{object, with_schema},
     node::{At, Node},
     number::Number,
     object::{Map, Members, Object, members},
@@ -27,7 +27,7 @@ pub use self::{
     shape_macro::shape,
     source::{Kind, Source},
     survey::Strictness,
-    words::{Word, Words},
+    words::{Word, Words, words},
 };
 pub use crate::fault::Faults;
 #[cfg(feature = "schema")]

@@ -52,7 +52,7 @@ fn below(name: &str) -> Option<Vec<&'static str>> {
         "tr-integrity" => vec!["tr-core", "tr-sqlite", "tr-tls", "tr-transcript"],
         layer if LAYERS.contains(&layer) => core.into(),
         "tr-wire" => core.into(),
-        "tr-config" => vec!["tr-core", "tr-wire"],
+        "tr-config" => [LAYERS, &["tr-core", "tr-wire"]].concat(),
         "tool-reliability" => [&FORMS, LAYERS, &["tr-transcript"]].concat(),
         "tr-turn" => [&FORMS[..], &["tool-reliability"]].concat(),
         "tool-guard" => {

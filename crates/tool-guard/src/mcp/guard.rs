@@ -30,7 +30,7 @@ use std::{
 use tokio::task::JoinHandle;
 use tool_reliability::{
     admin::Admin,
-    config::{IdentityConfig, Limit, Live},
+    config::{IdentityConfig, Live},
     idempotency::{DerivedKeys, Janitor},
 };
 use tr_core::{Effect, Observer, internal::lock};
@@ -87,10 +87,9 @@ impl Guard {
         setup.declare(&declared);
         let limits_of = if options.host_runs { Limits::of_host } else { Limits::new };
         let hard = options.max_timeout;
-        let configured = setup.config.attempt_timeout.map(|limit| match limit {
-            // Only the limit of a call in all.
-            Limit::None => limits_of(None, hard).hard,
-            Limit::At(timeout) => timeout,
+        let configured = setup.config.attempt_timeout.map(|timeout| {
+            // Without one, only the limit of a call in all.
+            timeout.unwrap_or_else(|| limits_of(None, hard).hard)
         });
         let limits = match options.mode {
             Mode::Observe => Limits::observed(),
@@ -105,7 +104,7 @@ impl Guard {
         }
         let keys = setup.keys(options.overrides.derive_keys.map(Into::into));
         let loops = setup.loops(options.overrides.loops);
-        let compares = signals(loops, setup.config.loops.signals.as_ref()).is_some();
+        let compares = signals(loops, setup.config.loops.signals.clone()).is_some();
         let recording = setup.recording(options.overrides.recording.clone());
         let server = recording.server(&options.server_words());
         let label = recording.label(&options.server_words());
@@ -115,7 +114,7 @@ impl Guard {
             Mode::Off | Mode::Observe | Mode::Shadow => Records::default(),
         };
         // A guard that hangs ends no call that another one waits for.
-        let max_wait = setup.config.idempotency.max_wait_ms.map_or(MAX_WAIT, Duration::from_millis);
+        let max_wait = setup.config.idempotency.max_wait.unwrap_or(MAX_WAIT);
         records.max_wait = Some(max_wait.min(limits.idle));
         let store = records.store.clone();
         let identity = setup.config.identity.iter().map(|(_, rule)| rule.clone()).collect();

@@ -14,7 +14,6 @@ use serde_json::Value;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 use tool_reliability::{
     Rollout,
-    config::{self, LoopSignals},
     idempotency::DerivedKeys,
     loopguard::{self, Signals},
     rollout,
@@ -244,12 +243,12 @@ impl From<Loops> for loopguard::Mode {
 
 /// The signals besides failures: they add notes, and refuse nothing. On in the modes `note` and `block`,
 /// unless the configuration turns them off.
-pub(crate) fn signals(mode: loopguard::Mode, configured: Option<&LoopSignals>) -> Option<Signals> {
+pub(crate) fn signals(
+    mode: loopguard::Mode,
+    configured: Option<Option<Signals>>,
+) -> Option<Signals> {
     let by_mode = matches!(mode, loopguard::Mode::Note | loopguard::Mode::Block);
-    let signals = match configured {
-        Some(signals) => config::signals(signals),
-        None => by_mode.then(Signals::default),
-    };
+    let signals = configured.unwrap_or_else(|| by_mode.then(Signals::default));
     signals.map(|signals| signals.refuse(false))
 }
 

@@ -15,7 +15,7 @@ use std::{
 };
 use tool_reliability::{
     Builder, Environment,
-    config::{Config, DeriveKeys, IdempotencyConfig, Live, LoopMode, Reloaded, variables},
+    config::{Config, IdempotencyConfig, Live, Reloaded, variables},
     idempotency::{self, DerivedKeys},
     loopguard,
     telemetry::{Signals, TARGET},
@@ -144,13 +144,7 @@ impl Setup {
 
     /// The mode of the loop guard: an option overrides the configuration.
     pub(crate) fn loops(&self, option: Option<Loops>) -> loopguard::Mode {
-        let configured = self.config.loops.mode.map(|mode| match mode {
-            LoopMode::Off => loopguard::Mode::Off,
-            LoopMode::Note => loopguard::Mode::Note,
-            LoopMode::Block => loopguard::Mode::Block,
-            LoopMode::Strict => loopguard::Mode::Strict,
-        });
-        option.map(Into::into).or(configured).unwrap_or_default()
+        option.map(Into::into).or(self.config.loops.mode).unwrap_or_default()
     }
 
     /// Whether the loop guard, which writes that log, is on.
@@ -160,13 +154,7 @@ impl Setup {
 
     /// The derived keys: an option overrides the configuration.
     pub(crate) fn keys(&self, option: Option<DerivedKeys>) -> DerivedKeys {
-        let configured = self.config.idempotency.derived_keys.map(|keys| match keys {
-            DeriveKeys::Off => DerivedKeys::Off,
-            DeriveKeys::CutOff => DerivedKeys::CutOff,
-            DeriveKeys::Step => DerivedKeys::Step,
-            DeriveKeys::Session => DerivedKeys::Session,
-        });
-        option.or(configured).unwrap_or(DerivedKeys::Off)
+        option.or(self.config.idempotency.derived_keys).unwrap_or(DerivedKeys::Off)
     }
 }
 
@@ -188,13 +176,13 @@ pub(crate) fn timed(
     mut layer: idempotency::Builder,
     config: &IdempotencyConfig,
 ) -> idempotency::Builder {
-    if config.unknown_ttl_ms.is_none() {
+    if config.unknown_ttl.is_none() {
         layer = layer.unknown_ttl(UNKNOWN);
     }
-    if config.failed_ttl_ms.is_none() {
+    if config.failed_ttl.is_none() {
         layer = layer.failed_ttl(FREED);
     }
-    if config.inflight_ttl_ms.is_none() {
+    if config.inflight_ttl.is_none() {
         layer = layer.inflight_ttl(LEASE);
     }
     layer
@@ -210,7 +198,7 @@ pub(crate) fn live(
     watch: impl FnOnce(Builder) -> Builder,
 ) -> anyhow::Result<Live> {
     let configured = config.idempotency.clone();
-    let signals = signals(loops, config.loops.signals.as_ref());
+    let signals = signals(loops, config.loops.signals.clone());
     // The guard sees no transcript.
     config.sessions = None;
     let live = Live::new(config, |builder| {

@@ -50,6 +50,8 @@ enum Action {
 }
 
 impl Words for Action {
+    type Value = Self;
+
     const WORDS: &'static [(&'static str, Self)] = &[
         ("reset", Self::Breaker(BreakerAction::Reset)),
         ("force_open", Self::Breaker(BreakerAction::ForceOpen)),
@@ -125,7 +127,7 @@ fn request(node: &Node<'_>, faults: &mut Faults) -> Option<Reasoned> {
     };
     let why = request.field::<Maybe<Text>>("why", faults);
     request.refuse_rest(faults);
-    Some((action?.word(), order?, why?.map(Into::into)))
+    Some((Action::word(action?), order?, why?.map(Into::into)))
 }
 
 fn flush(node: &Node<'_>, object: &mut Object<'_>, faults: &mut Faults) -> Option<Order> {

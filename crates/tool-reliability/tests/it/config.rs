@@ -174,7 +174,7 @@ async fn a_reload_changes_rollout_and_tools_and_names_the_rest() {
 fn a_configuration_that_cannot_be_built_changes_nothing() {
     let live = live(r#"{"rollout": {"mode": "shadow"}}"#);
     let mut bad = Config::default();
-    bad.breaker.cooldown_ms = Some(u64::MAX);
+    bad.breaker.cooldown = Some(Duration::MAX);
     bad.retry.base = Some(Duration::ZERO);
     let error = live.reload(bad).unwrap_err().to_string();
     assert_eq!(error.lines().count(), 2, "{error}");

@@ -37,7 +37,7 @@ impl Method {
     /// Its name in a request.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        tr_wire::read::Words::word(self)
+        <Self as tr_wire::read::Words>::word(self)
     }
 }
 

@@ -1,27 +1,26 @@
 //! `[breaker]`.
-use super::limit::{Limit, OrNone};
+use super::limit::OrNone;
 use crate::catalog::shape::{COUNTED, Lenient, Share as Rate};
+use std::time::Duration;
 use tr_core::manifest::BreakerOverride;
-use tr_wire::read::{Count, Flag, Span, Time, Word, object, words};
+use tr_wire::read::{Count, Flag, Size, Span, Word, object, words};
 
 object! { strict
     /// Changes to all breakers. A tool's own settings win over those of its effect, and these over the
     /// general ones; what is said nowhere stays as the stack has it.
-    pub struct BreakerConfig {
+    pub struct BreakerConfig sets tr_breaker::Builder {
         /// Failures in a row that open one, or `none`.
-        "consecutive" => consecutive: Option<Limit<u32>>, Lenient<OrNone<Count<10_000>>> = 5;
+        "consecutive" => consecutive_failures: Option<Option<u32>>, Lenient<OrNone<Count<10_000>>> = 5;
         /// The share of failures that opens one, or `none`.
-        "failure_rate" => failure_rate: Option<Limit<f64>>, Lenient<OrNone<Rate>> = 0.5;
+        "failure_rate" => failure_rate: Option<Option<f64>>, Lenient<OrNone<Rate>> = 0.5;
         /// How many calls rates are of.
         "window" => window: Option<u32>, Lenient<Count<10_000>> = 20;
         /// Fewer calls than this have no rate; at most `window`.
         "min_calls" => min_calls: Option<u32>, Lenient<Count<10_000>> = 10;
         /// What is older than this counts for nothing, in milliseconds; or `none`.
-        "rolling_ms" => rolling_ms: Option<Limit<u64>>, Lenient<OrNone<Time<1, COUNTED>>> = 120_000;
-        /// Opens one by calls that take long, too; not where it is absent.
-        "slow_calls" => slow_calls: Option<SlowCalls>, Lenient<SlowCalls>;
+        "rolling_ms" => rolling: Option<Option<Duration>>, Lenient<OrNone<Span<1, COUNTED>>> = 120_000;
         /// How long one stays open, in milliseconds.
-        "cooldown_ms" => cooldown_ms: Option<u64>, Lenient<Time<1, COUNTED>> = 30_000;
+        "cooldown_ms" => cooldown: Option<Duration>, Lenient<Span<1, COUNTED>> = 30_000;
         /// By up to which share each cooldown is made longer, so that breakers that opened together do
         /// not probe together; by nothing where it is absent.
         "cooldown_jitter" => cooldown_jitter: Option<f64>, Lenient<Rate>;
@@ -29,26 +28,30 @@ object! { strict
         "max_probes" => max_probes: Option<u32>, Lenient<Count<10_000>> = 1;
         /// After which time a probe counts as hung and one opens again, in milliseconds; longer than the
         /// timeout of attempts. The cooldown where it is absent.
-        "probe_lease_ms" => probe_lease_ms: Option<u64>, Lenient<Time<1, COUNTED>>;
+        "probe_lease_ms" => probe_lease: Option<Duration>, Lenient<Span<1, COUNTED>>;
         /// Probes that must succeed for one to close.
         "successes_to_close" => successes_to_close: Option<u32>, Lenient<Count<10_000>> = 2;
         /// After one has closed, lets a share of the calls pass that grows from a tenth to all within
         /// this time, in milliseconds; all at once where it is absent.
-        "ramp_ms" => ramp_ms: Option<u64>, Lenient<Time<1, COUNTED>>;
+        "ramp_ms" => ramp: Option<Duration>, Lenient<Span<1, COUNTED>>;
         /// Whether rate limits, such as a 429, are failures.
         "count_rate_limits" => count_rate_limits: Option<bool>, Lenient<Flag> = true;
         /// What breakers do with their decisions.
-        "mode" => mode: Option<BreakerMode>, Lenient<Word<BreakerMode>> = "enforce";
+        "mode" => mode: Option<tr_breaker::Mode>, Lenient<Word<Mode>> = "enforce";
         /// Whether breakers start in FORCED_OPEN; not together with the mode `disabled`.
         "forced_open" => forced_open: Option<bool>, Lenient<Flag> = false;
         /// How many breakers are kept.
-        "capacity" => capacity: Option<u32>, Lenient<Count<1_000_000>> = 10_000;
-        /// For tools that only read.
-        "read_only" => read_only: Option<BreakerOverride>, Lenient<BreakerRules> = { "consecutive": 8, "cooldown_ms": 20_000 };
-        /// For tools that a repeat changes nothing with.
-        "idempotent" => idempotent: Option<BreakerOverride>, Lenient<BreakerRules>;
-        /// For tools that are declared mutating. Tools of undeclared effect use the general settings.
-        "mutating" => mutating: Option<BreakerOverride>, Lenient<BreakerRules> = { "failure_rate": 0.3, "cooldown_ms": 15_000 };
+        "capacity" => capacity: Option<usize>, Lenient<Size<1_000_000>> = 10_000;
+        beside {
+            /// Opens one by calls that take long, too; not where it is absent.
+            "slow_calls" => slow_calls: Option<SlowCalls>, Lenient<SlowCalls>;
+            /// For tools that only read.
+            "read_only" => read_only: Option<BreakerOverride>, Lenient<BreakerRules> = { "consecutive": 8, "cooldown_ms": 20_000 };
+            /// For tools that a repeat changes nothing with.
+            "idempotent" => idempotent: Option<BreakerOverride>, Lenient<BreakerRules>;
+            /// For tools that are declared mutating. Tools of undeclared effect use the general settings.
+            "mutating" => mutating: Option<BreakerOverride>, Lenient<BreakerRules> = { "failure_rate": 0.3, "cooldown_ms": 15_000 };
+        }
     }
 }
 
@@ -68,23 +71,12 @@ object! { strict
     /// When calls are too slow.
     pub struct SlowCalls {
         /// The time above which a call is slow, in milliseconds.
-        "longer_than_ms" => longer_than_ms: u64, Time<1, COUNTED>;
+        "longer_than_ms" => longer_than: Duration, Span<1, COUNTED>;
         /// The share of slow calls in the window that opens a breaker.
         "rate" => rate: f64, Rate;
     }
 }
 
-/// What breakers do with their decisions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BreakerMode {
-    /// They refuse calls.
-    Enforce,
-    /// They count and report, and let every call through.
-    Shadow,
-    /// They do nothing.
-    Disabled,
-}
-
 words! {
-    BreakerMode { Enforce = "enforce", Shadow = "shadow", Disabled = "disabled" }
+    Mode for tr_breaker::Mode { Enforce = "enforce", Shadow = "shadow", Disabled = "disabled" }
 }

@@ -1,10 +1,5 @@
 //! Settings that contradict each other.
-use super::{
-    Preset,
-    breaker::{BreakerConfig, BreakerMode},
-    limit::Limit,
-    retry::RetrySettings,
-};
+use super::{Preset, breaker::BreakerConfig, retry::RetrySettings};
 use std::borrow::Cow;
 use tr_wire::{
     EnvelopeFault,
@@ -24,9 +19,9 @@ pub(super) fn relations(
     faults: &mut Faults,
 ) {
     of_breaker(breaker, root, faults);
-    let (base, cap) = preset.unwrap_or_default().delays();
-    let base = retry.base.unwrap_or(base);
-    if let Some(cap) = retry.cap.map_or(cap, Limit::get).filter(|cap| *cap < base) {
+    let preset = preset.unwrap_or_default().retry();
+    let base = retry.base.unwrap_or(preset.base);
+    if let Some(cap) = retry.cap.unwrap_or(preset.cap).filter(|cap| *cap < base) {
         let (base, cap) = (base.as_millis(), cap.as_millis());
         let (name, expected, found) = match retry.cap {
             Some(_) => ("cap_ms", format!("{base} milliseconds or more, as `base_ms` is"), cap),
@@ -46,12 +41,12 @@ fn of_breaker(breaker: &BreakerConfig, root: &Node<'_>, faults: &mut Faults) {
         };
         refuse(root, "breaker", name, expected, found.to_string(), faults);
     }
-    if breaker.forced_open == Some(true) && breaker.mode == Some(BreakerMode::Disabled) {
+    if breaker.forced_open == Some(true) && breaker.mode == Some(tr_breaker::Mode::Disabled) {
         let expected = "false, where the mode is `disabled`";
         refuse(root, "breaker", "forced_open", expected, "true", faults);
     }
-    let is_none = breaker.consecutive == Some(Limit::None)
-        && breaker.failure_rate == Some(Limit::None)
+    let is_none = breaker.consecutive_failures == Some(None)
+        && breaker.failure_rate == Some(None)
         && breaker.slow_calls.is_none();
     if is_none {
         let expected = "`consecutive`, `failure_rate` or `slow_calls`, by which breakers open";

@@ -4,7 +4,7 @@ use super::{
     check::relations,
     guard::{Identities, IdentityConfig, RecordsConfig, UpstreamConfig},
     idempotency::IdempotencyConfig,
-    limit::{Limit, OrNone},
+    limit::OrNone,
     loops::LoopConfig,
     preset::Preset,
     retry::{RetryOptIn, RetrySettings},
@@ -40,7 +40,7 @@ object! { strict
         /// normalised. Tools may say it for themselves. `tool-guard mcp` and `turn` do not look.
         "silent_failures" => silent_failures: Option<bool>, Lenient<Flag> = true;
         /// How long one attempt may take where its tool says nothing, in milliseconds; or `none`.
-        "attempt_timeout_ms" => attempt_timeout: Option<Limit<Duration>>, Lenient<OrNone<Span<1, DAY>>> = 10_000;
+        "attempt_timeout_ms" => attempt_timeout: Option<Option<Duration>>, Lenient<OrNone<Span<1, DAY>>> = 10_000;
         /// How long an answer in chunks may wait for its next chunk, where its tool says nothing, in
         /// milliseconds; as long as the attempt may take where it is absent.
         "idle_timeout_ms" => idle_timeout: Option<Duration>, Lenient<Span<1, DAY>>;

@@ -1,49 +1,53 @@
 //! `[idempotency]`.
 use crate::catalog::shape::{Lenient, RECORDED};
-use tr_wire::read::{Count, Time, Word, object, words};
+use std::time::Duration;
+use tr_idempotency::ConflictPolicy;
+use tr_wire::read::{Size, Span, Word, object, words};
 
 /// The most bytes that a bound of records can be set to: 1 GiB.
 const MAX_BYTES: u32 = 1 << 30;
 
 object! { strict
     /// Changes to how repeats are recognised, and how long they are remembered.
-    pub struct IdempotencyConfig {
+    pub struct IdempotencyConfig sets tr_idempotency::Builder {
         /// From what keys are derived for calls that have none.
-        "derived_keys" => derived_keys: Option<DeriveKeys>, Lenient<Word<DeriveKeys>> = "step";
+        "derived_keys" => derived_keys: Option<tr_idempotency::DerivedKeys>, Lenient<Word<DerivedKeys>> = "step";
         /// What becomes of a key that comes again with other params.
-        "conflicts" => conflicts: Option<Conflicts>, Lenient<Word<Conflicts>> = "reject";
+        "conflicts" => conflicts: Option<ConflictPolicy>, Lenient<Word<Conflicts>> = "reject";
         /// How many records are kept in memory.
-        "capacity" => capacity: Option<u32>, Lenient<Count<16_777_216>> = 25_000;
+        "capacity" => capacity: Option<usize>, Lenient<Size<16_777_216>> = 25_000;
         /// How many callers may wait for one call.
-        "max_waiters" => max_waiters: Option<u32>, Lenient<Count<1_048_576>> = 1_024;
+        "max_waiters" => max_waiters: Option<usize>, Lenient<Size<1_048_576>> = 1_024;
         /// How long a call waits for another's run with its key, in milliseconds.
-        "max_wait_ms" => max_wait_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 30_000;
+        "max_wait_ms" => max_wait: Option<Duration>, Lenient<Span<1, RECORDED>> = 30_000;
         /// How many bytes of one answer are kept. A duplicate of a call with a larger one gets
         /// an error that says that the call has ended.
-        "max_record_bytes" => max_record_bytes: Option<u32>, Lenient<Count<MAX_BYTES>> = 1_048_576;
+        "max_record_bytes" => max_record_bytes: Option<usize>, Lenient<Size<MAX_BYTES>> = 1_048_576;
         /// How many bytes of answers all records in memory keep together.
-        "max_kept_bytes" => max_kept_bytes: Option<u32>, Lenient<Count<MAX_BYTES>> = 67_108_864;
+        "max_kept_bytes" => max_kept_bytes: Option<usize>, Lenient<Size<MAX_BYTES>> = 67_108_864;
         /// How long successes are replayed, in milliseconds.
-        "done_ttl_ms" => done_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 86_400_000;
+        "done_ttl_ms" => done_ttl: Option<Duration>, Lenient<Span<1, RECORDED>> = 86_400_000;
         /// How long failures are replayed, in milliseconds; in `tool-guard` not at all. A failure of a
         /// mutating call that may have run is kept as a success is.
-        "failed_ttl_ms" => failed_ttl_ms: Option<u64>, Lenient<Time<0, RECORDED>> = 300_000;
+        "failed_ttl_ms" => failed_ttl: Option<Duration>, Lenient<Span<0, RECORDED>> = 300_000;
         /// The lease of a call in flight, in milliseconds; in `tool-guard` 30 s.
-        "inflight_ttl_ms" => inflight_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 120_000;
+        "inflight_ttl_ms" => inflight_ttl: Option<Duration>, Lenient<Span<1, RECORDED>> = 120_000;
         /// How long a mutating call of unknown outcome bars a repeat, in milliseconds; in
         /// `tool-guard` 30 days.
-        "unknown_ttl_ms" => unknown_ttl_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 86_400_000;
+        "unknown_ttl_ms" => unknown_ttl: Option<Duration>, Lenient<Span<1, RECORDED>> = 86_400_000;
         /// How long the end of a call that was cut off waits for its repeat, in milliseconds.
-        "cut_off_grace_ms" => cut_off_grace_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 60_000;
-        /// What becomes of calls while the store of records cannot be used.
-        "when_store_fails" => when_store_fails: Option<StoreFailures>, Lenient<StoreFailures>;
+        "cut_off_grace_ms" => cut_off_grace: Option<Duration>, Lenient<Span<1, RECORDED>> = 60_000;
         /// How long one request to the store may take, in milliseconds; a claim is sent up to three times.
-        "store_timeout_ms" => store_timeout_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 1_000;
+        "store_timeout_ms" => store_timeout: Option<Duration>, Lenient<Span<1, RECORDED>> = 1_000;
         /// How long successes that a store has are replayed from memory, without asking the store, in
         /// milliseconds; not at all where it is absent.
-        "replay_from_memory_ms" => replay_from_memory_ms: Option<u64>, Lenient<Time<1, RECORDED>>;
+        "replay_from_memory_ms" => replay_from_memory: Option<Duration>, Lenient<Span<1, RECORDED>>;
         /// How long the program's probe may take to find out how a call ended, in milliseconds.
-        "probe_timeout_ms" => probe_timeout_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 30_000;
+        "probe_timeout_ms" => probe_timeout: Option<Duration>, Lenient<Span<1, RECORDED>> = 30_000;
+        beside {
+            /// What becomes of calls while the store of records cannot be used.
+            "when_store_fails" => when_store_fails: Option<StoreFailures>, Lenient<StoreFailures>;
+        }
     }
 }
 
@@ -51,47 +55,16 @@ object! { strict
     /// By effect, what becomes of calls while the store of records cannot be used.
     pub struct StoreFailures {
         /// Of tools that only read.
-        "read_only" => read_only: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "run";
+        "read_only" => read_only: Option<tr_idempotency::store::WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "run";
         /// Of tools that a repeat changes nothing with.
-        "idempotent" => idempotent: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "run";
+        "idempotent" => idempotent: Option<tr_idempotency::store::WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "run";
         /// Of all other tools. With `run`, a payment may run twice.
-        "mutating" => mutating: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "refuse";
+        "mutating" => mutating: Option<tr_idempotency::store::WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "refuse";
     }
 }
 
-/// What becomes of a call while a store cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenStoreFails {
-    /// It runs, and no record of it is made.
-    Run,
-    /// It is refused.
-    Refuse,
-}
-
-/// From what keys are derived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeriveKeys {
-    /// From nothing.
-    Off,
-    /// To pick up calls that were cut off.
-    CutOff,
-    /// From the call's step.
-    Step,
-    /// From session, tool and params: every repeat is answered from the record.
-    Session,
-}
-
-/// What becomes of a key that comes again with other params.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Conflicts {
-    /// The call is refused.
-    Reject,
-    /// It is taken for another call.
-    Independent,
-}
-
 words! {
-    DeriveKeys { Off = "off", CutOff = "cut_off", Step = "step", Session = "session" }
-    Conflicts { Reject = "reject", Independent = "independent" }
-    WhenStoreFails { Run = "run", Refuse = "refuse" }
+    DerivedKeys for tr_idempotency::DerivedKeys { Off = "off", CutOff = "cut_off", Step = "step", Session = "session" }
+    Conflicts for ConflictPolicy { Reject = "reject", Independent = "independent" }
+    WhenStoreFails for tr_idempotency::store::WhenStoreFails { Run = "run", Refuse = "refuse" }
 }

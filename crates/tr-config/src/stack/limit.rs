@@ -5,48 +5,19 @@ use tr_wire::{
     read::{Faults, Node, shape},
 };
 
-/// A limit, or that there is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit<T> {
-    /// There is none.
-    None,
-    /// This one.
-    At(T),
-}
-
-impl<T> Limit<T> {
-    /// The limit, if there is one.
-    #[must_use]
-    pub fn get(self) -> Option<T> {
-        match self {
-            Self::None => None,
-            Self::At(limit) => Some(limit),
-        }
-    }
-
-    /// Changes the limit, if there is one.
-    #[must_use]
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Limit<U> {
-        match self {
-            Self::None => Limit::None,
-            Self::At(limit) => Limit::At(change(limit)),
-        }
-    }
-}
-
 /// The word for no limit.
 pub(crate) const NONE: &str = "none";
 
 shape! {
     /// A limit of shape `S`, or `"none"`.
-    pub(crate) OrNone<S> => Limit<S::Value>, format!("{}, or {NONE:?}", S::expected()),
+    pub(crate) OrNone<S> => Option<S::Value>, format!("{}, or {NONE:?}", S::expected()),
     |node, faults| {
         if node.source.text().as_deref() == Some(NONE) {
-            return Some(Limit::None);
+            return Some(None);
         }
         // Its own faults would not say that there may be none.
         match S::read(node, &mut Faults::of("")) {
-            Some(limit) => Some(Limit::At(limit)),
+            Some(limit) => Some(Some(limit)),
             None => node.refuse(Self::expected(), faults),
         }
     },

@@ -1,44 +1,36 @@
 //! `[loops]`.
 use crate::catalog::shape::{Lenient, RECORDED};
-use tr_wire::read::{Count, Flag, Integer, Kind, List, Name, Time, Word, object, shape, words};
-
-/// What becomes of loops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoopMode {
-    /// Nothing is counted.
-    Off,
-    /// Adds a note for the model, and refuses nothing.
-    Note,
-    /// Refuses loops; for callers that do not say when a turn begins, only calls that failed
-    /// identically.
-    Block,
-    /// Applies the limits also to callers that do not say when a turn begins.
-    Strict,
-}
+use std::time::Duration;
+use tr_loopguard::Signals;
+use tr_wire::read::{
+    Count, Flag, Integer, Kind, List, Name, Size, Span, Word, object, shape, words,
+};
 
 object! { strict
     /// Changes to the loop guard.
-    pub struct LoopConfig {
+    pub struct LoopConfig sets tr_loopguard::Builder {
         /// Whether loops are looked for.
         "enabled" => enabled: Option<bool>, Lenient<Flag> = true;
         /// What becomes of loops.
-        "mode" => mode: Option<LoopMode>, Lenient<Word<LoopMode>> = "block";
+        "mode" => mode: Option<tr_loopguard::Mode>, Lenient<Word<Mode>> = "block";
         /// Identical failing calls that end a loop.
-        "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>> = 2;
+        "max_identical" => max_identical_failures: Option<u32>, Lenient<Count<1000>> = 2;
         /// Failures of any kind that end a turn. For callers that do not say when a turn begins they
         /// only cause a warning, unless the mode is `strict`.
         "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>> = 5;
+        /// How long a failure counts for callers that do not name the turn, in milliseconds.
+        "memory_ms" => memory: Option<Duration>, Lenient<Span<1, RECORDED>> = 60_000;
+        /// How many turns are kept, the newest.
+        "max_turns" => max_turns: Option<usize>, Lenient<Size<1_000_000>> = 10_000;
         /// Whether repeated answers, polls without end and cycles are looked for beside failures: a warning,
         /// and a refusal at twice as many. `true`, or their thresholds. `tool-guard mcp` has them on in the
         /// modes `note` and `block`, and only warns.
-        "signals" => signals: Option<LoopSignals>, Lenient<SignalsShape> = false;
-        /// How long a failure counts for callers that do not name the turn, in milliseconds.
-        "memory_ms" => memory_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 60_000;
-        /// How many turns are kept, the newest.
-        "max_turns" => max_turns: Option<u32>, Lenient<Count<1_000_000>> = 10_000;
-        /// Where malformed calls are written down as JSON lines, with the model that made them: a file;
-        /// `~/` is the home folder. Nowhere where it is absent.
-        "log_path" => log_path: Option<Box<str>>, Lenient<Name>;
+        "signals" => signals: Option<Option<Signals>>, Lenient<SignalsShape> = false;
+        beside {
+            /// Where malformed calls are written down as JSON lines, with the model that made them: a file;
+            /// `~/` is the home folder. Nowhere where it is absent.
+            "log_path" => log_path: Option<Box<str>>, Lenient<Name>;
+        }
     }
 }
 
@@ -47,9 +39,7 @@ const MOST: u32 = 100_000;
 
 object! { strict
     /// Signals of loops without failures: from how many on the model is warned.
-    pub struct LoopSignals {
-        /// Whether they are looked for.
-        "enabled" => enabled: Option<bool>, Lenient<Flag> = true;
+    pub struct LoopSignals sets Signals {
         /// Identical calls with the same answer.
         "repeats" => repeats: Option<u32>, Lenient<Integer<2, MOST>> = 10;
         /// Identical calls that fail in the same way, where that failure does not count against the turn.
@@ -59,9 +49,9 @@ object! { strict
         /// Failures of a tool with the same error and other params, without a success in between.
         "same_error" => same_error: Option<u32>, Lenient<Integer<2, MOST>> = 3;
         /// From which pause before a call on the model counts as waiting, in milliseconds.
-        "pace_ms" => pace_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 10_000;
+        "pace_ms" => pace: Option<Duration>, Lenient<Span<1, RECORDED>> = 10_000;
         /// How long a polled answer may stay the same, in milliseconds.
-        "quiet_ms" => quiet_ms: Option<u64>, Lenient<Time<1, RECORDED>> = 3_600_000;
+        "quiet_ms" => quiet: Option<Duration>, Lenient<Span<1, RECORDED>> = 3_600_000;
         /// Whether transient failures count against the limits of failures.
         "count_transient" => count_transient: Option<bool>, Lenient<Flag> = false;
         /// Whether calls are refused at twice a threshold; else the model is only warned.
@@ -69,23 +59,26 @@ object! { strict
         /// Names whose values in answers are not compared, beside those of times, durations and ids of
         /// requests.
         "volatile" => volatile: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
+        beside {
+            /// Whether they are looked for.
+            "enabled" => enabled: Option<bool>, Lenient<Flag> = true;
+        }
     }
 }
 
 shape! {
     /// Signals, or only whether they are looked for.
-    pub(crate) SignalsShape => LoopSignals, "true, false, or an object with thresholds",
+    pub(crate) SignalsShape => Option<Signals>, "true, false, or an object with thresholds",
     |node, faults| match node.source.kind() {
-        Kind::Bool => {
-            let enabled = Flag::read(node, faults);
-            Some(LoopSignals { enabled, ..LoopSignals::default() })
-        }
-        Kind::Object => LoopSignals::read(node, faults),
+        Kind::Bool => Flag::read(node, faults).map(|enabled| enabled.then(Signals::default)),
+        Kind::Object => LoopSignals::read(node, faults).map(|said| {
+            (said.enabled != Some(false)).then(|| said.apply(Signals::default()))
+        }),
         _ => node.refuse(Self::expected(), faults),
     },
     |generator| { "anyOf": [(Flag::schema(generator)), (LoopSignals::schema(generator))] }
 }
 
 words! {
-    LoopMode { Off = "off", Note = "note", Block = "block", Strict = "strict" }
+    Mode for tr_loopguard::Mode { Off = "off", Note = "note", Block = "block", Strict = "strict" }
 }

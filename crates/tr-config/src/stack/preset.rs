@@ -1,5 +1,5 @@
 //! The settings from which a stack starts.
-use std::time::Duration;
+use tr_retry::RetryConfig;
 use tr_wire::read::words;
 
 /// The settings from which a stack starts, by the name of the document that asks for them.
@@ -25,18 +25,19 @@ impl Preset {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::ToolReliability, Self::ErrorHandling, Self::Utee];
 
-    /// The ceiling of the first delay and the longest delay.
-    pub(super) const fn delays(self) -> (Duration, Option<Duration>) {
+    /// Its attempts and delays.
+    #[must_use]
+    pub fn retry(self) -> RetryConfig {
         match self {
-            Self::ToolReliability => (Duration::from_millis(200), Some(Duration::from_secs(4))),
-            Self::ErrorHandling => (Duration::from_millis(100), None),
-            Self::Utee => (Duration::from_millis(100), Some(Duration::from_secs(5))),
+            Self::ToolReliability => RetryConfig::default(),
+            Self::ErrorHandling => RetryConfig::fixed_cadence(),
+            Self::Utee => RetryConfig::per_request(),
         }
     }
 
     /// The preset's name.
     #[must_use]
     pub fn name(self) -> &'static str {
-        tr_wire::read::Words::word(self)
+        <Self as tr_wire::read::Words>::word(self)
     }
 }

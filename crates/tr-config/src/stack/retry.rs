@@ -1,5 +1,5 @@
 //! `[retry]` and `[retry_opt_in]`.
-use super::limit::{Limit, OrNone};
+use super::limit::OrNone;
 use crate::catalog::{
     form::Retry,
     shape::{DAY, Jitter, JitterPercent, Lenient},
@@ -10,7 +10,7 @@ use tr_wire::read::{AnySpan, Count, Factor, Flag, List, Name, Span, Word, object
 
 object! { strict
     /// Changes to the retry policy of the preset.
-    pub struct RetrySettings {
+    pub struct RetrySettings sets tr_retry::Builder {
         /// Attempts in all, the first included.
         "attempts" => attempts: Option<u32>, Lenient<Count<1000>> = 4;
         /// Ceiling of the first delay, in milliseconds.
@@ -18,23 +18,25 @@ object! { strict
         /// Factor from one ceiling to the next.
         "multiplier" => multiplier: Option<f64>, Lenient<Factor> = 2;
         /// No delay is longer than this, in milliseconds; or `none`. At least `base_ms`.
-        "cap_ms" => cap: Option<Limit<Duration>>, Lenient<OrNone<AnySpan<1>>> = 4_000;
+        "cap_ms" => cap: Option<Option<Duration>>, Lenient<OrNone<AnySpan<1>>> = 4_000;
         /// The delay is drawn between these shares of the ceiling: `[0, 1]` is full jitter.
         "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter> = [0, 1];
         /// From where a delay counts: the start of the failed attempt, or its end.
-        "anchor" => anchor: Option<RetryAnchor>, Lenient<Word<RetryAnchor>> = "attempt_end";
+        "anchor" => anchor: Option<tr_retry::Anchor>, Lenient<Word<Anchor>> = "attempt_end";
         /// No attempt starts later than this after the first, in milliseconds; or `none`.
-        "max_elapsed_ms" => max_elapsed: Option<Limit<Duration>>, Lenient<OrNone<AnySpan<1>>> = 30_000;
+        "max_elapsed_ms" => max_elapsed: Option<Option<Duration>>, Lenient<OrNone<AnySpan<1>>> = 30_000;
         /// Only these codes are retried; empty means all that are transient.
         "only_codes" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
-        /// Bounds the retries of all tools as a share of successes; no bound where it is absent.
-        "budget" => budget: Option<BudgetConfig>, Lenient<BudgetConfig>;
-        /// For tools that only read.
-        "read_only" => read_only: Option<RetryOverride>, Lenient<Retry>;
-        /// For tools that a repeat changes nothing with.
-        "idempotent" => idempotent: Option<RetryOverride>, Lenient<Retry>;
-        /// For all other tools.
-        "mutating" => mutating: Option<RetryOverride>, Lenient<Retry>;
+        beside {
+            /// Bounds the retries of all tools as a share of successes; no bound where it is absent.
+            "budget" => budget: Option<BudgetConfig>, Lenient<BudgetConfig>;
+            /// For tools that only read.
+            "read_only" => read_only: Option<RetryOverride>, Lenient<Retry>;
+            /// For tools that a repeat changes nothing with.
+            "idempotent" => idempotent: Option<RetryOverride>, Lenient<Retry>;
+            /// For all other tools.
+            "mutating" => mutating: Option<RetryOverride>, Lenient<Retry>;
+        }
         also {
             /// The same, as the largest deviation of a delay to either side.
             "jitter_percent" => jitter, Lenient<JitterPercent>;
@@ -44,7 +46,7 @@ object! { strict
 
 object! { strict
     /// A bound on retries as a share of successes: a bucket that starts full.
-    pub struct BudgetConfig {
+    pub struct BudgetConfig sets tr_retry::BudgetBuilder {
         /// How many retries each success pays for.
         "per_success" => per_success: Option<f64>, Lenient<Tokens> = 0.1;
         /// How many retries the bucket holds at most.
@@ -58,17 +60,8 @@ shape! {
     { "type": "number", "minimum": 0, "maximum": 10 }
 }
 
-/// From where a delay counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RetryAnchor {
-    /// The start of the failed attempt: a slow attempt shortens the delay after it.
-    AttemptStart,
-    /// The end of the failed attempt.
-    AttemptEnd,
-}
-
 words! {
-    RetryAnchor { AttemptStart = "attempt_start", AttemptEnd = "attempt_end" }
+    Anchor for tr_retry::Anchor { AttemptStart = "attempt_start", AttemptEnd = "attempt_end" }
 }
 
 object! { strict

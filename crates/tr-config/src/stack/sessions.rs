@@ -1,17 +1,17 @@
 //! `[sessions]`.
-use super::{idempotency::WhenStoreFails, limit::refuse_scheme};
+use super::limit::refuse_scheme;
 use crate::catalog::shape::Lenient;
 use std::path::PathBuf;
-use tr_wire::read::{Count, Flag, Name, Word, object, shape, words};
+use tr_wire::read::{Flag, Name, Size, Word, object, shape, words};
 
 object! { strict
     /// Which sessions of agents the stack keeps whole, and how.
     pub struct SessionsConfig {
         /// The form of messages of new sessions.
-        "format" => format: Option<SessionFormat>, Lenient<Word<SessionFormat>> = "anthropic_messages";
+        "format" => format: Option<tr_integrity::Format>, Lenient<Word<Format>> = "anthropic_messages";
         /// What becomes of a tool's use that failed: it stays with its error if the tool may have run, or
         /// is always rolled back.
-        "mode" => mode: Option<SessionMode>, Lenient<Word<SessionMode>> = "preserve";
+        "mode" => mode: Option<tr_integrity::CycleMode>, Lenient<Word<CycleMode>> = "preserve";
         /// Whether sessions are recorded and checked.
         "enabled" => enabled: Option<bool>, Lenient<Flag> = true;
         /// Whether a session is checked before each call of the model.
@@ -19,7 +19,7 @@ object! { strict
         /// Whether faults that are found are repaired without asking; else a repair is offered.
         "auto_repair" => auto_repair: Option<bool>, Lenient<Flag> = false;
         /// How many committed checkpoints are kept.
-        "checkpoint_retention" => checkpoint_retention: Option<u32>, Lenient<Count<10_000>> = 10;
+        "checkpoint_retention" => checkpoint_retention: Option<usize>, Lenient<Size<10_000>> = 10;
         /// Whether checkpoints keep the messages, so that they can be restored.
         "snapshot_messages" => snapshot_messages: Option<bool>, Lenient<Flag> = false;
         /// Whether the session's incidents also have what went well.
@@ -27,42 +27,17 @@ object! { strict
         /// Where sessions are kept: a SQLite file (the feature `sqlite`) or `memory`.
         "where" => place: Option<SessionPlace>, Lenient<Place> = "memory";
         /// What becomes of a call while the store of sessions cannot be used.
-        "when_store_fails" => when_store_fails: Option<WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "refuse";
+        "when_store_fails" => when_store_fails: Option<tr_integrity::WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "refuse";
     }
-}
-
-/// The form of a session's messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SessionFormat {
-    /// Anthropic's Messages API.
-    #[default]
-    AnthropicMessages,
-    /// OpenAI's Chat Completions API.
-    OpenAiChat,
-    /// OpenAI's Responses API.
-    OpenAiResponses,
-    /// Google's Gemini API.
-    Gemini,
-    /// OpenClaw's and pi's own messages.
-    OpenClaw,
-}
-
-/// What becomes of a tool's use that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionMode {
-    /// It is rolled back if the tool did not run, else it stays with its error.
-    Preserve,
-    /// It is rolled back.
-    Rollback,
 }
 
 words! {
-    SessionFormat {
+    Format for tr_integrity::Format {
         AnthropicMessages = "anthropic_messages", OpenAiChat = "openai_chat",
         OpenAiResponses = "openai_responses", Gemini = "gemini", OpenClaw = "openclaw",
     }
-    SessionMode { Preserve = "preserve", Rollback = "rollback" }
+    CycleMode for tr_integrity::CycleMode { Preserve = "preserve", Rollback = "rollback" }
+    WhenStoreFails for tr_integrity::WhenStoreFails { Run = "run", Refuse = "refuse" }
 }
 
 /// Where sessions are kept.

@@ -5,7 +5,7 @@ mod guide;
 mod schemas;
 
 use std::time::Duration;
-use tr_config::{BreakerMode, Config, Conflicts, DeriveKeys, Limit, Mode, Rollout, Share, Stage};
+use tr_config::{Config, Mode, Rollout, Share, Stage};
 use tr_core::{Effect, Params, ToolCall};
 
 /// Every key there is, but for those of tools.
@@ -25,26 +25,32 @@ fn every_key_is_read() {
         .tool("legacy_search", Mode::Off);
     assert_eq!(config.rollout, Some(rollout));
     assert_eq!(config.normalise, Some(true));
-    assert_eq!(config.attempt_timeout, Some(Limit::At(Duration::from_secs(10))));
+    assert_eq!(config.attempt_timeout, Some(Some(Duration::from_secs(10))));
     let retry = config.retry;
-    assert_eq!((retry.attempts, retry.cap), (Some(4), Some(Limit::At(Duration::from_secs(4)))));
+    assert_eq!((retry.attempts, retry.cap), (Some(4), Some(Some(Duration::from_secs(4)))));
     let opt_in = &config.retry_opt_in;
     assert_eq!(
         (opt_in.agents.as_deref(), opt_in.calls),
         (Some(&["planner".into()][..]), Some(true))
     );
     let breaker = &config.breaker;
-    assert_eq!((breaker.mode, breaker.forced_open), (Some(BreakerMode::Enforce), Some(false)));
-    let limits = (Some(Limit::At(5)), Some(Limit::At(0.5)));
-    assert_eq!((breaker.consecutive, breaker.failure_rate), limits);
+    assert_eq!((breaker.mode, breaker.forced_open), (Some(tr_breaker::Mode::Enforce), Some(false)));
+    let limits = (Some(Some(5)), Some(Some(0.5)));
+    assert_eq!((breaker.consecutive_failures, breaker.failure_rate), limits);
     let reading = breaker.read_only.as_ref().unwrap();
     assert_eq!((reading.consecutive, reading.cooldown), (Some(8), Some(Duration::from_secs(20))));
     let mutating = breaker.mutating.as_ref().unwrap();
     assert_eq!((mutating.consecutive, mutating.failure_rate), (None, Some(0.3)));
     let keys = &config.idempotency;
-    assert_eq!(keys.derived_keys, Some(DeriveKeys::Step));
-    assert_eq!((keys.conflicts, keys.capacity), (Some(Conflicts::Reject), Some(25_000)));
-    assert_eq!((config.loops.enabled, config.loops.memory_ms), (Some(true), Some(60_000)));
+    assert_eq!(keys.derived_keys, Some(tr_idempotency::DerivedKeys::Step));
+    assert_eq!(
+        (keys.conflicts, keys.capacity),
+        (Some(tr_idempotency::ConflictPolicy::Reject), Some(25_000))
+    );
+    assert_eq!(
+        (config.loops.enabled, config.loops.memory),
+        (Some(true), Some(Duration::from_secs(60)))
+    );
     assert_eq!(config.loops.log_path.as_deref(), Some("~/.openclaw/tool-guard.log"));
     let call = ToolCall::new("flight_search", Params::empty_object());
     let call = config.catalog.manifested(call);
@@ -162,7 +168,10 @@ fn a_variable_beats_the_file_and_leaves_the_rest() {
         ("PATH", "/bin"),
     ];
     let config = Config::from_json_with(file, vars).unwrap();
-    assert_eq!((config.breaker.cooldown_ms, config.breaker.window), (Some(9_000), Some(17)));
+    assert_eq!(
+        (config.breaker.cooldown, config.breaker.window),
+        (Some(Duration::from_secs(9)), Some(17))
+    );
     assert_eq!(config.breaker.read_only.unwrap().consecutive, Some(3));
     let retry = config.retry;
     assert_eq!((retry.attempts, retry.base), (Some(2), Some(Duration::from_millis(9))));

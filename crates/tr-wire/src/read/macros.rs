@@ -8,6 +8,9 @@
 /// kept: `const "name" = "value";` in open objects, `ignored "name";` in strict ones. Those that are
 /// `pub` can be compared.
 ///
+/// A struct that `sets` a builder has the names of the builder's methods for its fields, and `apply` calls
+/// them. Members under `beside` are only kept.
+///
 /// `closed` ones are read into a value that others make too: a member that is not there, is `null` or
 /// cannot be read leaves its field as it is by default, and its type is the field's. Those under
 /// `required` must be there. Unknown members are refused.
@@ -185,6 +188,36 @@ macro_rules! __object {
         }
         $crate::read::object! { @reader $name [Self] [$($doc),*] $body }
     };
+    (
+        strict $(#[doc = $doc:literal])* pub struct $name:ident sets $builder:ty {
+            $(
+                $(#[doc = $field_doc:literal])*
+                $wire:literal => $field:ident: $type:ty, $shape:ty $(= $default:tt)?;
+            )*
+            $(beside { $($beside:tt)* })?
+            $(also { $($also:tt)* })?
+        }
+    ) => {
+        $crate::read::object! {
+            strict $(#[doc = $doc])* pub struct $name {
+                $($(#[doc = $field_doc])* $wire => $field: $type, $shape $(= $default)?;)*
+                $($($beside)*)?
+                $(also { $($also)* })?
+            }
+        }
+
+        impl $name {
+            /// Calls the builder's method of the same name for each value that is there.
+            pub fn apply(&self, mut builder: $builder) -> $builder {
+                $(
+                    if let Some(value) = Clone::clone(&self.$field) {
+                        builder = builder.$field(value);
+                    }
+                )*
+                builder
+            }
+        }
+    };
     (strict $(#[doc = $doc:literal])* root struct $name:ident $body:tt) => {
         $crate::read::object! { @struct [pub] [#[non_exhaustive]] [$($doc),*] $name $body }
         $crate::read::object! { @reader $name [Self] [$($doc),*] $body }
@@ -343,18 +376,6 @@ macro_rules! __object {
     };
 }
 
-/// Says which words stand for the values of an enum on the wire.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __words {
-    ($($name:ty { $($variant:ident = $word:literal $(| $alias:literal)*),* $(,)? })*) => {$(
-        impl $crate::read::Words for $name {
-            const WORDS: &'static [(&'static str, Self)] =
-                &[$(($word, Self::$variant), $(($alias, Self::$variant),)*)*];
-        }
-    )*};
-}
-
 /// Keeps what follows if schemas are made. The feature is this crate's: a crate that uses these macros
 /// need not have one of that name.
 #[cfg(feature = "schema")]
@@ -371,4 +392,4 @@ macro_rules! __with_schema {
     ($($item:tt)*) => {};
 }
 
-pub use {__object as object, __with_schema as with_schema, __words as words};
+pub use {__object as object, __with_schema as with_schema};

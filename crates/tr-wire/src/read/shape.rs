@@ -112,6 +112,12 @@ shape! {
     { "type": "integer", "minimum": MIN, "maximum": MAX }
 }
 
+shape! {
+    /// A number of things in memory that there must be, `MAX` at most.
+    pub Size<const MAX: u32> as Count<MAX> => usize,
+    |node, faults| Count::<MAX>::read(node, faults).map(|count| count as usize)
+}
+
 /// The same, as a duration.
 pub type AnySpan<const MIN: u64> = Span<MIN, MAX_SAFE>;
 

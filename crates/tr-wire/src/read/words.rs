@@ -1,6 +1,6 @@
 //! Enums as words, those of the contract included.
 use super::{Node, Shape, Write};
-use crate::{fault::Faults, read::words};
+use crate::fault::Faults;
 use serde::Serialize;
 use std::{borrow::Cow, marker::PhantomData};
 use tr_core::{
@@ -12,22 +12,52 @@ use tr_core::{
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 /// One of a few words.
-pub trait Words: Copy + PartialEq + 'static {
+pub trait Words {
+    /// What they stand for.
+    type Value: Copy + PartialEq + 'static;
+
     /// Each word and what it stands for; where two stand for the same, the first is written.
-    const WORDS: &'static [(&'static str, Self)];
+    const WORDS: &'static [(&'static str, Self::Value)];
 
     /// The word that is written for this value.
-    fn word(self) -> &'static str {
-        let found = Self::WORDS.iter().find(|(_, value)| *value == self);
+    #[must_use]
+    fn word(value: Self::Value) -> &'static str {
+        let found = Self::WORDS.iter().find(|(_, of)| *of == value);
         found.map_or("", |(word, _)| word)
     }
 }
+
+/// Says which words stand for the values of an enum on the wire. For an enum of another crate,
+/// `Name for path::Enum` makes the type `Name` to say it of.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __words {
+    (@impl $name:ty, $type:ty { $($variant:ident = $word:literal $(| $alias:literal)*),* $(,)? }) => {
+        impl $crate::read::Words for $name {
+            type Value = $type;
+
+            const WORDS: &'static [(&'static str, $type)] =
+                &[$(($word, <$type>::$variant), $(($alias, <$type>::$variant),)*)*];
+        }
+    };
+    ($($name:ident for $type:ty { $($words:tt)* })*) => {$(
+        #[derive(Debug)]
+        pub(crate) struct $name;
+
+        $crate::read::words! { @impl $name, $type { $($words)* } }
+    )*};
+    ($($name:ty { $($words:tt)* })*) => {
+        $($crate::read::words! { @impl $name, Self { $($words)* } })*
+    };
+}
+
+pub use __words as words;
 
 #[derive(Debug)]
 pub struct Word<T>(PhantomData<T>);
 
 impl<T: Words> Shape for Word<T> {
-    type Value = T;
+    type Value = T::Value;
 
     fn expected() -> Cow<'static, str> {
         let words: Vec<_> = T::WORDS.iter().map(|(word, _)| format!("{word:?}")).collect();
@@ -39,7 +69,7 @@ impl<T: Words> Shape for Word<T> {
         }
     }
 
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<T> {
+    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<T::Value> {
         let text = node.source.text();
         let found = T::WORDS.iter().find(|(word, _)| text.as_deref() == Some(*word));
         found.map(|(_, value)| *value).or_else(|| node.refuse_word(Self::expected(), faults))
@@ -53,8 +83,8 @@ impl<T: Words> Shape for Word<T> {
 }
 
 impl<T: Words> Write for Word<T> {
-    fn write(value: &T) -> impl Serialize {
-        value.word()
+    fn write(value: &T::Value) -> impl Serialize {
+        T::word(*value)
     }
 }
 

@@ -101,12 +101,12 @@ fn every_key_reaches_the_manifest() {
     let of = |code: &str| tool.classification.iter().find(|(own, _)| **own == *code).unwrap().1;
     assert_eq!((of("503"), of("500")), (Verdict::Permanent, Verdict::Permanent));
     assert_eq!(tool.dependency.as_deref(), Some("smtp"));
-    assert_eq!(tool.depends_on, ["search".into()]);
+    assert_eq!(tool.depends_on, [Box::from("search")]);
     assert!(tool.required);
     assert_eq!(tool.default_value.as_ref().unwrap().get(), r#"{"sent": null}"#);
-    assert_eq!(tool.alternatives, ["agents.sms".into()]);
+    assert_eq!(tool.alternatives, [Box::from("agents.sms")]);
     assert_eq!(tool.priority, Priority::High);
-    assert_eq!(tool.sensitive, ["to".into(), "token".into()]);
+    assert_eq!(tool.sensitive, [Box::from("to"), Box::from("token")]);
 }
 
 #[test]
