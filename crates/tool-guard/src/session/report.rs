@@ -194,7 +194,7 @@ impl Act {
     /// How many removed bytes may have held content.
     pub(crate) fn may_lose(&self) -> u64 {
         match self.what {
-            What::Planned(FileActionKind::DropBytes { length, why }) if why != SkipReason::Nul => {
+            What::Planned(FileActionKind::DropBytes { length, why }) if !why.says_nothing() => {
                 length
             }
             _ => 0,
@@ -220,6 +220,9 @@ impl Act {
             }
             FileActionKind::DropBytes { length, why: SkipReason::Nul } => {
                 format!("take out {}", count(*length, "NUL byte"))
+            }
+            FileActionKind::DropBytes { why: SkipReason::LineBreak, .. } => {
+                "join the lines of the record: write the line break in its string as \\n".into()
             }
             FileActionKind::DropBytes { length, why: SkipReason::NotUtf8 } => {
                 let are = if *length == 1 { "is" } else { "are" };

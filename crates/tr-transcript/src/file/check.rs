@@ -146,9 +146,9 @@ impl FileCheck {
                     run.share(shared, skipped.line);
                 }
                 Some(Piece::Record(record)) => {
-                    let Record { offset, length, is_glued, .. } = record;
+                    let Record { offset, is_glued, .. } = record;
                     if !run.record(&record) {
-                        records.distrust(offset, length, is_glued);
+                        records.distrust(offset, is_glued);
                     } else if run.branch.is_some() {
                         records.trust();
                     }

@@ -117,7 +117,9 @@ impl FileFinding {
 
     pub(super) fn of_record(fault: FileFault, line: u64, offset: u64) -> Self {
         let severity = match fault {
-            FileFault::Glued | FileFault::SharedLine => Severity::Error,
+            FileFault::Glued
+            | FileFault::SharedLine
+            | FileFault::Skipped(SkipReason::LineBreak) => Severity::Error,
             fault if fault.is_of_parent() => Severity::Error,
             _ => Severity::Warning,
         };
@@ -141,6 +143,7 @@ impl fmt::Display for FileFinding {
             FileFault::Skipped(SkipReason::TooLong) => {
                 write!(f, "Line too long to be checked: {length} bytes")
             }
+            FileFault::Skipped(SkipReason::LineBreak) => f.write_str("Raw line break in a string"),
             FileFault::Glued => f.write_str("Record behind another on its line"),
             FileFault::SharedLine => f.write_str("Record on a line with other bytes"),
             FileFault::PhantomParent => f.write_str("Entry whose parent is missing"),

@@ -92,9 +92,9 @@ impl Index {
         // Reading a slice cannot fail.
         while let Ok(Some(piece)) = records.next() {
             let Piece::Record(record) = piece else { continue };
-            let Record { offset, length, is_glued, .. } = record;
+            let Record { offset, is_glued, .. } = record;
             let Some(entry) = outline::read(form, &record.text) else {
-                records.distrust(offset, length, is_glued);
+                records.distrust(offset, is_glued);
                 continue;
             };
             index.push(&entry, offset, record.line)?;

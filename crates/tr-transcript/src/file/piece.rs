@@ -15,15 +15,16 @@ pub enum Piece<'r> {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Record<'r> {
-    /// Its text; each run of invalid UTF-8, which is returned as skipped before it, is U+FFFD.
+    /// Its text. Each run of invalid UTF-8, which is returned as skipped before it, is U+FFFD; each
+    /// raw line break in a string, which is returned as skipped, too, is escaped.
     pub text: Cow<'r, str>,
     /// Where it begins, in bytes.
     pub offset: u64,
     /// How many bytes of the file it takes.
     pub length: u64,
-    /// On which line, from 1.
+    /// On which line, from 1: the first, if a line break divides it.
     pub line: u64,
-    /// How many of these bytes are not UTF-8, and were returned as skipped.
+    /// How many of these bytes are not UTF-8 or a raw line break, and were returned as skipped.
     pub invalid: u64,
     /// Whether it follows another record on its line.
     pub is_glued: bool,
@@ -56,6 +57,16 @@ pub enum SkipReason {
     NotUtf8,
     /// A line longer than the limit.
     TooLong,
+    /// A raw line break in a string, which divides a record between lines.
+    LineBreak,
+}
+
+impl SkipReason {
+    /// Whether nothing is lost with these bytes.
+    #[must_use]
+    pub const fn says_nothing(self) -> bool {
+        matches!(self, Self::Nul | Self::LineBreak)
+    }
 }
 
 impl fmt::Debug for Record<'_> {

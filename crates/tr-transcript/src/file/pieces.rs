@@ -12,7 +12,7 @@ pub(super) struct Pieces {
     part: Option<Part>,
     /// The stretches that have the parts behind it, the next one last.
     cuts: Vec<Cut>,
-    /// Up to where the next part was searched for invalid UTF-8, and how many of those bytes were
+    /// Up to where the next part was searched for unreadable bytes, and how many of them were
     /// returned as skipped.
     looked: usize,
     invalid: u64,
@@ -41,9 +41,9 @@ impl Pieces {
         true
     }
 
-    /// A new line begins.
-    pub(super) fn begin_line(&mut self) {
-        self.has_record = false;
+    /// A line begins, or goes on behind a record.
+    pub(super) fn begin_line_after(&mut self, has_record: bool) {
+        self.has_record = has_record;
     }
 
     /// Sets the next part, if there is none.
@@ -56,12 +56,6 @@ impl Pieces {
         self.cuts.push(Cut::of(buffer, at));
     }
 
-    /// Cuts the last record, which is invalid JSON; its parts come next.
-    pub(super) fn cut_again(&mut self, buffer: &[u8], at: Range<usize>, is_glued: bool) {
-        self.cut(buffer, at);
-        self.has_record = is_glued;
-    }
-
     /// Removes the next piece.
     pub(super) fn next<'b>(&mut self, buffer: &'b [u8], place: LinePosition) -> Option<Piece<'b>> {
         if let Some(Part::Promising(at)) = &self.part {
@@ -70,18 +64,18 @@ impl Pieces {
             // Nearly every line is UTF-8.
             match str::from_utf8(&buffer[at.clone()]) {
                 Ok(text) => return Some(self.record(text.into(), &at, place)),
-                Err(_) => self.cut_again(buffer, at, self.has_record),
+                Err(_) => self.cut(buffer, at),
             }
         }
         if !self.has_next(buffer) {
             return None;
         }
-        if let Some(run) = self.invalid_of_first(buffer) {
-            return Some(skipped(&run, SkipReason::NotUtf8, place));
+        if let Some((run, why)) = self.unreadable_of_first(buffer) {
+            return Some(skipped(&run, why, place));
         }
         Some(match self.part.take()? {
             Part::Promising(at) | Part::Record(at) => {
-                self.record(String::from_utf8_lossy(&buffer[at.clone()]), &at, place)
+                self.record(recover::on_one_line(&buffer[at.clone()]), &at, place)
             }
             Part::Skipped(at, why) => skipped(&at, why, place),
             Part::Far(skipped) => Piece::Skipped(skipped),
@@ -105,14 +99,14 @@ impl Pieces {
         })
     }
 
-    /// The next run of invalid UTF-8 in the record that is to be returned. All runs are returned
-    /// before the record, one at a time.
-    fn invalid_of_first(&mut self, buffer: &[u8]) -> Option<Range<usize>> {
+    /// The next unreadable bytes of the record that is to be returned. All are returned before the
+    /// record, one run at a time.
+    fn unreadable_of_first(&mut self, buffer: &[u8]) -> Option<(Range<usize>, SkipReason)> {
         let Some(Part::Record(at)) = &self.part else { return None };
-        let run = recover::invalid(buffer, self.looked.max(at.start)..at.end)?;
+        let (run, why) = recover::unreadable(buffer, self.looked.max(at.start)..at.end)?;
         self.looked = run.end;
         self.invalid += run.len() as u64;
-        Some(run)
+        Some((run, why))
     }
 }
 

@@ -67,9 +67,15 @@ pub struct Records<R> {
     line: u64,
     /// Whether the line is finished.
     is_line_done: bool,
+    /// How many raw line breaks are in its records.
+    line_breaks: u64,
+    /// No record that begins before this offset is divided by line breaks.
+    undivided: u64,
     pieces: Pieces,
     /// Whether lines that look like a record are returned without parsing them.
     is_trusting: bool,
+    /// Whether the line that comes next is parsed all the same.
+    is_distrusted: bool,
     /// Bytes that are being skipped and may exceed the buffer.
     skipping: Option<Skipped>,
 }
@@ -87,8 +93,11 @@ impl<R: Read> Records<R> {
             base: 0,
             line: 1,
             is_line_done: false,
+            line_breaks: 0,
+            undivided: 0,
             pieces: Pieces::default(),
             is_trusting: false,
+            is_distrusted: false,
             skipping: None,
         }
     }
@@ -126,16 +135,18 @@ impl<R: Read> Records<R> {
     }
 
     /// Takes back the last record, which is invalid JSON; its parts are returned instead.
-    pub(super) fn distrust(&mut self, offset: u64, length: u64, is_glued: bool) {
-        let start = (offset - self.base) as usize;
-        self.pieces.cut_again(&self.buffer, start..start + length as usize, is_glued);
+    pub(super) fn distrust(&mut self, offset: u64, is_glued: bool) {
+        self.rest.start = (offset - self.base) as usize;
+        self.searched = self.rest.start;
+        (self.is_line_done, self.is_distrusted) = (false, true);
+        self.pieces.begin_line_after(is_glued);
     }
 
     /// Splits the next stretch without line end or NUL into parts; `false` at the end.
     fn advance(&mut self) -> io::Result<bool> {
         if mem::take(&mut self.is_line_done) {
-            self.line += 1;
-            self.pieces.begin_line();
+            self.line += 1 + mem::take(&mut self.line_breaks);
+            self.pieces.begin_line_after(false);
         }
         if self.skipping.is_some() {
             return self.skip();
@@ -162,8 +173,8 @@ impl<R: Read> Records<R> {
             self.begin_skip(SkipReason::Nul);
             return self.skip();
         }
-        self.cut(end);
-        self.rest.start = end;
+        let length = self.cut(end - self.rest.start)?;
+        self.rest.start += length;
         self.end_line();
         Ok(true)
     }
@@ -186,21 +197,54 @@ impl<R: Read> Records<R> {
         self.searched = self.rest.start;
     }
 
-    /// Splits the rest up to `end` into parts.
-    fn cut(&mut self, end: usize) {
+    /// Splits this much of the rest into parts, and more if line breaks divide its record. Returns
+    /// how much it took.
+    fn cut(&mut self, length: usize) -> io::Result<usize> {
+        let is_trusting = self.is_trusting && !mem::take(&mut self.is_distrusted);
         let mut start = self.rest.start;
-        if self.base == 0 && start == 0 && self.buffer[..end].starts_with(BYTE_ORDER_MARK) {
+        if self.base == 0 && start == 0 && self.buffer[..length].starts_with(BYTE_ORDER_MARK) {
             start = BYTE_ORDER_MARK.len();
         }
-        if end - start > self.max_record {
-            let why = SkipReason::TooLong;
-            self.pieces.push(Part::Skipped(start..end, why));
+        let at = start..self.rest.start + length;
+        if at.len() > self.max_record {
+            self.pieces.push(Part::Skipped(at, SkipReason::TooLong));
         } else if let Some(at) =
-            Some(start..end).filter(|_| self.is_trusting).and_then(|at| self.promising(at))
+            Some(at.clone()).filter(|_| is_trusting).and_then(|at| self.promising(at))
         {
             self.pieces.push(Part::Promising(at));
+        } else if let Some(divided) = self.divided()? {
+            let at = self.rest.start..self.rest.start + divided;
+            self.line_breaks = memchr::memchr_iter(b'\n', &self.buffer[at.clone()]).count() as u64;
+            self.pieces.push(Part::Record(at));
+            return Ok(divided);
         } else {
-            self.pieces.cut(&self.buffer, start..end);
+            // Reading on may have moved the rest.
+            let end = self.rest.start + length;
+            self.pieces.cut(&self.buffer, end - at.len()..end);
+        }
+        Ok(length)
+    }
+
+    /// The length of the record at the start of the rest, if raw line breaks divide it.
+    fn divided(&mut self) -> io::Result<Option<usize>> {
+        // What was searched in vain is not searched again, so that no file takes long.
+        if self.position() < self.undivided {
+            return Ok(None);
+        }
+        loop {
+            let rest = &self.buffer[self.rest.clone()];
+            match recover::divided(rest) {
+                Ok(length) => return Ok(Some(length)),
+                Err(Some(searched)) => {
+                    self.undivided = self.position() + searched as u64;
+                    return Ok(None);
+                }
+                Err(None) if rest.len() <= self.max_record && self.fill()? => {}
+                Err(None) => {
+                    self.undivided = self.position() + self.rest.len() as u64;
+                    return Ok(None);
+                }
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Finds the records in a stretch of a file that a crash may have torn.
 use super::piece::{SkipReason, Skipped};
 use serde::de::IgnoredAny;
-use std::{mem, ops::Range};
+use std::{borrow::Cow, mem, ops::Range};
 
 /// A limit: how often each byte of a stretch may be scanned on average. A torn record is scanned once
 /// for each object that is open where it ends.
@@ -104,13 +104,75 @@ fn object(bytes: &[u8]) -> (Option<usize>, usize) {
     }
 }
 
-/// The first run of invalid UTF-8 in `at`.
-pub(super) fn invalid(buffer: &[u8], at: Range<usize>) -> Option<Range<usize>> {
-    let valid = std::str::from_utf8(&buffer[at.clone()]).err()?.valid_up_to();
+/// The length of the record that `bytes` begin with, if raw line breaks in its strings divide it;
+/// else how many bytes say that it is not so, or none if they do not suffice.
+pub(super) fn divided(bytes: &[u8]) -> Result<usize, Option<usize>> {
+    if !has_members(bytes) {
+        return Err(Some(0));
+    }
+    let (mut at, mut depth, mut is_divided) = (0_usize, 0_usize, false);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 1 => {
+                let is_record = is_divided
+                    && serde_json::from_str::<IgnoredAny>(&on_one_line(&bytes[..at])).is_ok();
+                return if is_record { Ok(at) } else { Err(Some(at)) };
+            }
+            b'}' | b']' => depth -= 1,
+            b'"' => {
+                let string = &bytes[at..at + string_len(&bytes[at..])];
+                at += string.len();
+                is_divided |= memchr::memchr(b'\n', string).is_some();
+                let next = bytes[at..].iter().find(|byte| !is_space(**byte)).ok_or(None)?;
+                // In a torn record, the string ends in the next one.
+                if !matches!(next, b',' | b':' | b']' | b'}') {
+                    return Err(Some(at));
+                }
+            }
+            b'\n' => return Err(Some(at)),
+            _ => {}
+        }
+    }
+    Err(None)
+}
+
+/// The text of a record, with the line breaks in it escaped.
+pub(super) fn on_one_line(record: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(record);
+    if !text.contains('\n') {
+        return text;
+    }
+    text.replace('\r', "\\r").replace('\n', "\\n").into()
+}
+
+/// The length of the rest of a string, its quote included; all bytes if the string does not end.
+fn string_len(bytes: &[u8]) -> usize {
+    let mut from = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[from..]) {
+        from += found + 1;
+        if bytes[from - 1] == b'"' {
+            return from;
+        }
+        from = (from + 1).min(bytes.len());
+    }
+    bytes.len()
+}
+
+/// The first bytes of a record that no reader of JSON lines takes: a raw line break, or a run of
+/// invalid UTF-8.
+pub(super) fn unreadable(buffer: &[u8], at: Range<usize>) -> Option<(Range<usize>, SkipReason)> {
+    let bytes = &buffer[at.clone()];
+    let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    if let Some(found) = memchr::memchr(b'\n', &bytes[..valid]) {
+        let start = at.start + found;
+        return Some((start..start + 1, SkipReason::LineBreak));
+    }
     let start = at.start + valid;
     let chunks = buffer[start..at.end].utf8_chunks().take_while(|chunk| chunk.valid().is_empty());
     let length: usize = chunks.map(|chunk| chunk.invalid().len()).sum();
-    Some(start..start + length)
+    (length > 0).then_some((start..start + length, SkipReason::NotUtf8))
 }
 
 fn skipped(buffer: &[u8], at: Range<usize>) -> Option<Part> {

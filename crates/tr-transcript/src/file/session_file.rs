@@ -7,6 +7,7 @@ use super::{
     located::Located,
     path::{self, Path},
     records::{Piece, Records, Skipped, find_in_records},
+    recover::on_one_line,
     relink,
     report::FileReport,
     undone,
@@ -87,7 +88,7 @@ impl SessionFile {
                     let start = record.offset as usize;
                     let at = start..start + record.length as usize;
                     let is_glued = record.is_glued;
-                    texts.push(String::from_utf8_lossy(&bytes[at.clone()]));
+                    texts.push(on_one_line(&bytes[at.clone()]));
                     lines.push(record.line);
                     spans.push(RecordSpan { at, is_glued });
                 }
@@ -214,7 +215,7 @@ impl SessionFile {
 
     /// The text of a record.
     pub(super) fn text(&self, record: usize) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.bytes[self.spans[record].at.clone()])
+        on_one_line(&self.bytes[self.spans[record].at.clone()])
     }
 }
 

@@ -108,7 +108,7 @@ impl JsonLines {
     fn may_go(&self, skipped: &Skipped) -> bool {
         let end = usize::try_from(skipped.offset + skipped.length).unwrap_or(usize::MAX);
         let behind = self.bytes.get(end..).unwrap_or_default();
-        skipped.why == SkipReason::Nul
+        skipped.why.says_nothing()
             || skipped.why == SkipReason::Torn && behind.trim_ascii().is_empty()
     }
 

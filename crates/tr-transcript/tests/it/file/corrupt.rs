@@ -133,6 +133,45 @@ fn glued_records_nul_runs_and_a_torn_end_are_mended() {
     }
 }
 
+/// Found outside: the halves were told as torn, and the result in them became unknown.
+#[test]
+fn raw_line_breaks_in_a_string_are_written_as_json_has_them() {
+    for (kind, break_) in KINDS.into_iter().zip(["\n", "\r\n"]) {
+        let lines = lines(kind);
+        let answer = at(&lines, "answer 2.1;");
+        let json = break_.escape_default().to_string();
+        for text in ["answer {|} 2.1;", "answer |}| 2.1;|", "|answer 2.1;", r"answer | \n|\\| 2.1;"]
+        {
+            let broken = |with: &str| {
+                let mut lines = lines.clone();
+                lines[answer] = lines[answer].replace("answer 2.1;", &text.replace('|', with));
+                bytes(&lines)
+            };
+            let (session, text) =
+                repaired(broken(break_), FileFault::Skipped(SkipReason::LineBreak));
+            assert_eq!(text.into_bytes(), broken(&json));
+            assert!(!String::from_utf8(session.to_bytes()).unwrap().contains(OUTCOME_UNKNOWN));
+        }
+    }
+}
+
+/// A torn record, whose string would go on in the next line, leaves that one as it is.
+#[test]
+fn a_record_is_not_joined_with_those_behind_it() {
+    let lines = lines(Kind::ClaudeCode);
+    let answer = at(&lines, "answer 2.1;");
+    for half in 1..lines[answer].len() {
+        let mut torn = lines.clone();
+        torn[answer].truncate(half);
+        let findings = SessionFile::read(bytes(&torn)).check().findings;
+        let skipped: Vec<_> =
+            findings.iter().filter(|it| matches!(it.fault, FileFault::Skipped(_))).collect();
+        assert_eq!(skipped.len(), 1, "{half}: {findings:?}");
+        assert_eq!(skipped[0].fault, FileFault::Skipped(SkipReason::Torn), "{half}");
+        assert_eq!(skipped[0].line, answer as u64 + 1);
+    }
+}
+
 /// Found by hand: each byte of a run was told for itself.
 #[test]
 fn a_run_of_bytes_that_are_no_text_is_told_once_and_its_record_kept() {
