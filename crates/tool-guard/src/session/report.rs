@@ -160,6 +160,9 @@ impl Found {
                  it by its timestamp"
                     .into()
             }
+            (None, Severity::Error) if self.fault == "line_break" => {
+                "the agent reads two broken lines, and drops what the record says".into()
+            }
             (None, Severity::Error) => {
                 "the agent cannot read the session, or reads it incorrectly".into()
             }

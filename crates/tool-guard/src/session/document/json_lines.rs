@@ -10,6 +10,7 @@ use crate::{
     terminal::count,
 };
 use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
 use tr_core::printable;
 use tr_transcript::{
     CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FilePlanner,
@@ -162,7 +163,16 @@ impl Document for JsonLines {
         let bytes = 2 * self.bytes.len() as u64;
         let plan = under_bar(bytes, |at| planner.plan(&self.bytes, at));
         let lines = plan.actions.iter().map(|action| action.line);
-        let reported = lines.chain(plan.losses.iter().map(|lost| lost.line)).flatten().collect();
+        let lines = lines.chain(plan.losses.iter().map(|lost| lost.line)).flatten();
+        // A line break reports the line behind it, too.
+        let mut behind = BTreeMap::new();
+        let divided = plan.dropped.iter().filter(|it| it.skipped.why == SkipReason::LineBreak);
+        let divided = divided.map(|it| {
+            let line = behind.entry(it.skipped.line).or_insert(it.skipped.line);
+            *line += 1;
+            *line
+        });
+        let reported = lines.chain(divided).collect();
         let dropped = plan.dropped.iter().map(|dropped| dropped.skipped);
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
         let doubt = doubt(plan.changed_unknown, plan.doubtful_answer);

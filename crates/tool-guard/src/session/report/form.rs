@@ -147,7 +147,6 @@ pub(crate) fn damage(fault: &Value) -> &'static str {
         Some("torn") => {
             "half a record, as a crash leaves it: what it said is lost, and the session goes on"
         }
-        Some("line_break") => "the record is read as two broken lines, and what it says is lost",
         _ => "these bytes are lost; the session goes on",
     }
 }

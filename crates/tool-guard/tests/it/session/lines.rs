@@ -203,6 +203,23 @@ fn a_call_in_a_very_long_line_is_seen() {
     assert_eq!((code, &lines[0]["messages"], &lines[0]["found"]), (0, &json!(3), &json!(0)));
 }
 
+/// Copilot CLI #2649: the record is whole, and its repair loses nothing.
+#[test]
+fn the_lines_of_a_record_that_a_line_break_divides_are_joined() {
+    let folder = Folder::new();
+    let (head, tail) = OPENCLAW.split_at(OPENCLAW.find("Pay order").unwrap());
+    folder.write("s.jsonl", format!("{head}\n\n{tail}"));
+    let checked = folder.session(&["check", "s.jsonl"]);
+    let (text, code) = (checked.out, checked.code);
+    let found = "s.jsonl:2  Raw line break in a string\n      the agent reads two broken lines";
+    assert!(code == 1 && text.matches(found).count() == 2, "{text}");
+    let (planned, code) = folder.json(&["repair", "--write", "s.jsonl"]);
+    let acts = planned[0]["repairs"].as_array().unwrap();
+    let of_line_2 = acts.iter().filter(|act| act["line"] == 2).count();
+    assert!(code == 0 && of_line_2 == 2 && acts.iter().all(|act| act["action"] != "extend"));
+    assert!(folder.read("s.jsonl").starts_with(&format!(r"{head}\n\n{}", &tail[..9])));
+}
+
 #[test]
 fn bytes_that_are_no_text_are_compared_as_bytes() {
     let folder = Folder::new();
