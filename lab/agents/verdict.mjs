@@ -52,6 +52,9 @@ function ofOpenAi({ kind, text }) {
   return kind === "reasoning" && id && !sealed ? [...found, "reasoning that is not stored"] : found;
 }
 
+/** Whether a PNG has more than 2,000 pixels a side, which Anthropic refuses among more than 20 images. */
+const isWide = (image) => image.length >= 24 && [16, 20].some((at) => image.readUInt32BE(at) > 2000);
+
 /** What a provider refuses in what is sent. OpenAI does not ask for an order, nor for one result of a call. */
 function faults(items, isOpenAi) {
   // Anthropic's calls are answered in the next turn.
@@ -68,6 +71,8 @@ function faults(items, isOpenAi) {
       if (own.length > 1 && !isOpenAi) found.push("two results of one call");
     }
   }
+  const images = isOpenAi ? [] : only("image", items).map(({ text }) => Buffer.from(text, "base64"));
+  if (images.length > 20 && images.some(isWide)) found.push("a wide image among many");
   for (const item of items) {
     if (item.kind === "result" && item.id && !answered.has(item)) found.push("a result without its call");
     if (item.kind === "thinking" && !item.id) found.push("thinking without a signature");
