@@ -1,8 +1,8 @@
 //! `tool-guard decide`: the stack for hosts that run their tools themselves. A host says which call it is
 //! about to make and how each ended, as lines of JSON; it learns which to make, and what to add for the model.
+mod calls;
 mod decider;
 mod events;
-mod mcp_lines;
 mod options;
 mod run;
 mod streams;

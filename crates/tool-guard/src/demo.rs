@@ -81,12 +81,12 @@ async fn turn() -> anyhow::Result<Report> {
         "--ledger".into(),
         ledger(&folder).into(),
     ];
-    let (mut client, effects) = Client::connect(&command).await?;
+    let (client, effects) = Client::connect(&command).await?;
     let keys = Keys::new("demo", None, RecordsCommand::default());
     let (config, catalog) = (Config::default(), ToolCatalog::default());
     let records = Records::default();
     let run = Run { plan: PLAN, config: &config, catalog: &catalog, keys, records };
-    let report = play(&mut client, &effects, run).await;
+    let report = play(&client, &effects, run).await;
     client.end().await;
     let _ = fs::remove_dir_all(folder);
     report

@@ -1,15 +1,17 @@
 //! Decides about the calls of hosts: events in, answers out, in the order of arrival. It does no I/O; the guard
 //! of `tool-guard mcp` is inside, for which the host is client and server at once.
 use super::{
+    calls,
     events::{After, Answer, Before, Decision, Event, Fault, TurnEnd},
-    mcp_lines::{self, GuardAnswer},
     table::{Call, Connection, State, Table, Turns},
 };
 use crate::mcp::{
+    Mode,
+    answer::Told,
     failure::Failure,
     lines::Item,
-    message::{self, Token},
-    proxy::{Finished, Proxy},
+    message::Token,
+    proxy::{Finished, Proxy, TOO_MANY_CALLS},
 };
 use std::{
     collections::{HashSet, VecDeque},
@@ -103,8 +105,9 @@ impl Decider {
         let number = self.table.number();
         let counted = self.turns.of(before.session.as_deref());
         let turn = before.turn.as_deref().or(counted.as_deref());
-        let call = match mcp_lines::call(number, before, turn) {
-            Ok(call) => call,
+        let request = calls::request(token(number), before, turn, &self.proxy.client);
+        let (request, params) = match request {
+            Ok(request) => request,
             Err(why) => {
                 let why = format!("the call was not made: {why}");
                 let answer = Answer::block(&id, code::INVALID_ENVELOPE, why);
@@ -112,11 +115,18 @@ impl Decider {
             }
         };
         self.tell(&before.tool, before.effect);
+        let is_off = self.proxy.mode == Mode::Off;
+        let Ok(finished) = (if is_off { Ok(None) } else { self.proxy.begin(request) }) else {
+            let answer = Answer::block(&id, "refused", TOO_MANY_CALLS);
+            return self.answers.push_back((connection, answer));
+        };
         let name = before.call.clone().map(|name| (before.session.clone(), name));
         let state = State::Deciding(now + self.patience);
-        self.table.add(number, Call { connection, id, name, params: call.params, state });
-        self.proxy.on_client(&Item::Line(call.line));
-        self.collect();
+        self.table.add(number, Call { connection, id, name, params, state });
+        if self.proxy.mode != Mode::Enforce {
+            self.allow(number);
+        }
+        self.on_step(finished);
     }
 
     /// Tells the guard what the host says about a tool.
@@ -125,7 +135,7 @@ impl Decider {
         if self.told.contains(&word) {
             return;
         }
-        self.proxy.learn(&mcp_lines::listed(tool, effect));
+        self.proxy.learn(tool, effect);
         if self.told.len() < TOOLS {
             self.told.insert(word);
         }
@@ -156,8 +166,8 @@ impl Decider {
             }
             State::GivenUp => true,
         };
-        self.proxy.on_server(&Item::Line(mcp_lines::end(number, after)));
-        if is_late {
+        self.proxy.on_host_end(&token(number), &calls::result(after));
+        if is_late || self.proxy.mode != Mode::Enforce {
             // It settles the record; no answer of the model's waits for notes.
             self.table.remove(number);
             self.answers.push_back((connection, Answer::new(&id, Decision::None)));
@@ -175,28 +185,21 @@ impl Decider {
 
     /// Handles calls that have made progress.
     pub(super) fn on_step(&mut self, finished: Option<Finished>) {
-        self.proxy.on_step(finished);
         self.collect();
-    }
-
-    /// Tells the guard that the host waits for the call no longer.
-    fn cancel(&mut self, number: u64) {
-        let note = message::cancellation(number, "the host no longer waits");
-        self.proxy.on_client(&Item::Line(note));
-    }
-
-    /// Takes what the guard says: a call that it sends is allowed; a call that it answers was refused or has
-    /// ended.
-    fn collect(&mut self) {
-        while let Some(outgoing) = self.proxy.to_server.next() {
-            if let Some(number) = mcp_lines::made(&outgoing.line) {
-                self.allow(number);
-            }
+        if let Some((call, repeatable, end)) = finished
+            && let Some(told) = self.proxy.finish(&call, repeatable, &end)
+            && let Some(number) = call.id.number()
+        {
+            self.end(number, told);
         }
-        while let Some(outgoing) = self.proxy.to_client.next() {
-            if let Some(said) = mcp_lines::said(&outgoing.line) {
-                self.end(said);
-            }
+    }
+
+    /// Takes what the guard sends: a call that it sends is allowed.
+    fn collect(&mut self) {
+        self.proxy.collect();
+        while let Some(outgoing) = self.proxy.to_server.next() {
+            let attempt = outgoing.attempt.and_then(|attempt| attempt.id.number());
+            attempt.into_iter().for_each(|number| self.allow(number));
         }
     }
 
@@ -217,17 +220,16 @@ impl Decider {
         self.answers.push_back((call.connection, answer));
     }
 
-    fn end(&mut self, said: GuardAnswer) {
-        let number = said.number;
+    fn end(&mut self, number: u64, told: Told<'_>) {
         let Some(call) = self.table.get_mut(number) else { return };
         match &call.state {
             State::Deciding(_) => {
-                let answer = (call.connection, said.blocks(&call.id));
+                let answer = (call.connection, calls::block(told, &call.id));
                 self.answers.push_back(answer);
                 self.table.remove(number);
             }
             State::Ending(connection, id) => {
-                let answer = (*connection, said.notes(id));
+                let answer = (*connection, calls::notes(told, id));
                 self.answers.push_back(answer);
                 self.table.remove(number);
             }
@@ -243,7 +245,7 @@ impl Decider {
             let mut answer = Answer::block(&call.id, code::IDEMPOTENCY_IN_FLIGHT, NOT_DECIDED);
             answer.retriable = Some(true);
             self.answers.push_back((call.connection, answer));
-            self.cancel(number);
+            self.proxy.cancel(&token(number));
         }
         self.collect();
     }
@@ -258,7 +260,7 @@ impl Decider {
                         call.connection,
                         Answer::block(&call.id, code::CANCELLED, HOST_GONE),
                     ));
-                    self.cancel(number);
+                    self.proxy.cancel(&token(number));
                 }
                 _ => {
                     let facts = FailureInfo::new("host_gone", Ran::Unknown, Verdict::Permanent);

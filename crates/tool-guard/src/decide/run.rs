@@ -1,8 +1,7 @@
 //! Runs the guard: on standard input and output until the host closes it, or on a socket.
 use super::{
-    Options,
+    Options, calls,
     decider::Decider,
-    mcp_lines,
     streams::{self, Answers, Place, Socket, StreamEvent},
     table::Connection,
 };
@@ -38,7 +37,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let guard = Guard::new(&options, logging.is_some()).await?;
     let (beside, signal) = guard.beside(&options).await?;
     let connection = format!("decide-{:016x}", fastrand::u64(..));
-    let client = guard.host(&connection, mcp_lines::identity());
+    let client = guard.host(&connection, calls::identity());
     let decider = Decider::new(guard.proxy(client), within);
     let (events, event) = mpsc::channel(streams::WAITING);
     let mut hosts = Hosts { decider, event, open: HashMap::new() };

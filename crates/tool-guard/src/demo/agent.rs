@@ -3,7 +3,8 @@ use crate::{
     mcp::Server,
     turn::{Client, hello},
 };
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
@@ -15,7 +16,7 @@ use std::{
 };
 use tokio::{
     io::AsyncReadExt as _,
-    process::Command,
+    process::{ChildStderr, Command},
     time::{Instant, sleep, timeout},
 };
 use tr_core::internal::millis;
@@ -42,6 +43,9 @@ pub(crate) enum Guarding {
 pub(crate) struct Agent {
     guarding: Guarding,
     client: Client,
+    /// The server's process, and its standard error.
+    process: Option<Pid>,
+    stderr: ChildStderr,
     /// Holds the ledger and the guard's records, which outlive the processes.
     folder: PathBuf,
     started: Instant,
@@ -88,8 +92,9 @@ impl Agent {
     /// Starts a server, behind a guard if `guarding` says so.
     pub(crate) async fn start(guarding: Guarding, name: &str) -> anyhow::Result<Self> {
         let folder = folder(name, &format!("{guarding:?}"))?;
-        let client = connected(guarding, &folder).await?;
-        Ok(Self { guarding, client, folder, started: Instant::now(), replies: Vec::new() })
+        let (client, process, stderr) = connected(guarding, &folder).await?;
+        let (started, replies) = (Instant::now(), Vec::new());
+        Ok(Self { guarding, client, process, stderr, folder, started, replies })
     }
 
     /// Pays, and kills its peer between the payment and its answer: the guard with its server, or the
@@ -108,15 +113,13 @@ impl Agent {
             anyhow::Ok(())
         };
         let params = params("charge_card", arguments, Some(key));
-        let _pending = self.client.link.request("tools/call", &params.to_string());
-        tokio::select! {
-            paid = timeout(TRUSTING, paid) => paid.context("the payment is not made")??,
-            () = self.client.pump() => bail!(ENDED),
-        }
-        self.client.server.supervisor.kill().await?;
+        let _pending = self.client.request("tools/call", &params.to_string());
+        timeout(TRUSTING, paid).await.context("the payment is not made")??;
+        kill_process(self.process.context(ENDED)?, Signal::KILL)?;
+        self.client.end().await;
         let text = "MCP error -32000: Connection closed".to_owned();
         self.replies.push((Reply { text, failed: true }, begin.elapsed()));
-        self.client = connected(self.guarding, &self.folder).await?;
+        (self.client, self.process, self.stderr) = connected(self.guarding, &self.folder).await?;
         Ok(())
     }
 
@@ -141,13 +144,9 @@ impl Agent {
     /// Disconnects and counts.
     pub(crate) async fn leave(mut self) -> anyhow::Result<Figures> {
         let elapsed = self.started.elapsed();
-        self.client.server.close_input();
-        let process = &mut self.client.server.supervisor;
         let mut log = String::new();
-        if let Some(mut stderr) = process.stderr.take() {
-            stderr.read_to_string(&mut log).await?;
-        }
-        process.wait().await?;
+        let (_, read) = tokio::join!(self.client.end(), self.stderr.read_to_string(&mut log));
+        read?;
         let executions = fs::read_to_string(ledger(&self.folder))?;
         let _ = fs::remove_dir_all(&self.folder);
         let mut seen = HashSet::new();
@@ -169,7 +168,10 @@ impl Agent {
 
 /// Starts a server, behind a guard if `guarding` says so, and greets it. It has no supervisor, so that the agent can
 /// kill it.
-async fn connected(guarding: Guarding, folder: &Path) -> anyhow::Result<Client> {
+async fn connected(
+    guarding: Guarding,
+    folder: &Path,
+) -> anyhow::Result<(Client, Option<Pid>, ChildStderr)> {
     let program = env::current_exe()?;
     let mut command = Command::new(&program);
     if guarding == Guarding::With {
@@ -187,11 +189,13 @@ async fn connected(guarding: Guarding, folder: &Path) -> anyhow::Result<Client> 
         .spawn()
         .context("cannot start the demo server")?;
     let input = process.stdin.take();
-    let mut client = Client::over(Server { supervisor: process, input }, usize::MAX);
+    let stderr = process.stderr.take().context(ENDED)?;
+    let id = process.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+    let client = Client::over(Server { supervisor: process, input })?;
     for (method, params) in [("initialize", hello("demo")), ("tools/list", json!({}))] {
         timeout(TRUSTING, client.answer(method, &params)).await?.context(ENDED)?;
     }
-    Ok(client)
+    Ok((client, id, stderr))
 }
 
 /// The params of a call with its idempotency key.

@@ -15,8 +15,6 @@ use tokio::{
 };
 use tr_core::printable;
 
-/// How much of its output is read for the answer, in bytes.
-const LONGEST: usize = 4 << 20;
 /// How much of the standard error is read for its last line.
 const MOST_SAID: u64 = 64 << 10;
 /// How long the standard error is read after the end.
@@ -46,11 +44,11 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     });
     let mut server = server.map_err(|error| format!("it cannot be started: {error}"))?;
     let said = server.supervisor.stderr.take().map(|stderr| tokio::spawn(last_line(stderr)));
-    let mut client = Client::over(server, LONGEST);
+    let client =
+        Client::over(server).map_err(|error| format!("its output cannot be read: {error}"))?;
     // Servers that print other lines, too, are heard out.
     let asked = timeout(patience, client.answer("initialize", &hello("tool-guard doctor"))).await;
-    let end = if asked == Ok(None) { client.server.wait().await } else { None };
-    client.end().await;
+    let end = client.end().await;
     let said = match said {
         Some(said) => timeout(REST, said).await.ok().and_then(Result::ok).flatten(),
         None => None,
@@ -62,9 +60,6 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
             Ok(who) => return Ok(Answered { who, after: begun.elapsed() }),
             Err(why) => why,
         },
-        Ok(None) if client.is_cut_off() => {
-            "its output is no MCP: 4 MiB without an answer".to_owned()
-        }
         Ok(None) => {
             let how = end.map(|code| format!(" with exit code {code}")).unwrap_or_default();
             format!("it ended{how}")

@@ -1,7 +1,7 @@
 //! Responses that stream server-sent events, with comments while they are silent, since proxies close connections
 //! on which nothing is sent.
 use super::body::Answered;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _, stream::unfold};
 use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{
@@ -53,6 +53,33 @@ pub(crate) fn body_of(
     StreamBody::new(frames).boxed_unsync()
 }
 
+/// A message as an event; the id and the other fields of the event that it came in stay.
+pub(crate) fn event(message: &[u8], came_in: Option<&[u8]>) -> Bytes {
+    let mut event = BytesMut::with_capacity(message.len() + 16);
+    let fields =
+        came_in.into_iter().flat_map(|raw| raw.split(|byte| matches!(byte, b'\n' | b'\r')));
+    for field in fields {
+        let name = field.split(|byte| *byte == b':').next().unwrap_or_default();
+        if matches!(name, b"id" | b"event" | b"retry") {
+            event.extend_from_slice(field);
+            event.extend_from_slice(b"\n");
+        }
+    }
+    let lines = message.trim_ascii_end().split(|byte| matches!(byte, b'\n' | b'\r'));
+    for line in lines.filter(|line| !line.is_empty()) {
+        event.extend_from_slice(b"data: ");
+        event.extend_from_slice(line);
+        event.extend_from_slice(b"\n");
+    }
+    event.extend_from_slice(b"\n");
+    event.freeze()
+}
+
+/// The last event of a stream: the LF after its CR comes on its own, and readers of CRLF wait for it.
+pub(crate) fn ended(event: Bytes) -> Bytes {
+    if event.ends_with(b"\r") { [&event[..], b"\n"].concat().into() } else { event }
+}
+
 /// The events, and a comment after each [`INTERVAL`] without one.
 fn keep_alive(
     events: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static,
@@ -71,6 +98,24 @@ mod tests {
     use super::*;
     use futures_util::stream;
     use tokio::{sync::mpsc, time::Instant};
+
+    #[test]
+    fn a_last_event_is_whole_for_readers_of_crlf() {
+        for (came, sent) in [
+            ("data: x\n\n", "data: x\n\n"),
+            ("data: x\r\n\r\n", "data: x\r\n\r\n"),
+            ("data: x\r\n\r", "data: x\r\n\r\n"),
+        ] {
+            assert_eq!(ended(came.into()), sent);
+        }
+    }
+
+    #[test]
+    fn a_changed_message_keeps_the_fields_of_its_event() {
+        let raw = b"event: message\r\nid: 7\r\ndata: {\"a\":1}\r\n\r\n";
+        assert_eq!(event(b"{\"b\":2}\n", Some(raw)), "event: message\nid: 7\ndata: {\"b\":2}\n\n");
+        assert_eq!(event(b"{\n\"b\":2}", None), "data: {\ndata: \"b\":2}\n\n");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_stream_sends_comments() {

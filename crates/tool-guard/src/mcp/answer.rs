@@ -10,7 +10,7 @@ use super::{
 };
 use bytes::Bytes;
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 use std::{borrow::Cow, iter};
 use tool_reliability::loopguard::Noted;
 use tr_core::{
@@ -71,7 +71,11 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
         failure.details = Some(raw.to_owned().into());
         return ToolOutcome::failure(failure);
     }
-    let Some(raw) = answer.result else { return ToolOutcome::default() };
+    answer.result.map_or_else(ToolOutcome::default, |result| of_result(result, kept))
+}
+
+/// Reads a result. A success is copied only if it is to be `kept`.
+pub(crate) fn of_result(raw: &RawValue, kept: bool) -> ToolOutcome {
     let result: Result<CallResult<'_>, _> = message::object(raw.get());
     match result {
         Ok(result) if result.is_error => {
@@ -114,79 +118,117 @@ pub(crate) fn judged(mut outcome: ToolOutcome, codes: Option<&ToolManifest>) -> 
     outcome
 }
 
-/// The line that answers the client's call: the server's own if there is one.
-pub(crate) fn line(
-    call: &McpCall,
-    repeatable: Repeatable,
-    end: &Result<ToolOutcome, BoxError>,
-    unknowns: &Unknowns,
-) -> Bytes {
-    let id = call.id_text();
-    match end {
-        Ok(outcome) => {
-            let ran = call.trace.joined.filter(|_| !call.is_own_id_used());
-            let joined = ran.filter(|_| !leaves_unknown(outcome)).map(joined);
-            let own = repeatable.note(outcome, call.trace.record);
-            let own = own.iter().chain(&joined).map(String::as_str);
-            let notes: Vec<_> =
-                outcome.parts().notes.iter().map(|note| &**note).chain(own).collect();
-            let is_as_sent = (notes.is_empty() || call.is_opaque()) && !outcome.from_cache();
-            let sent = if is_as_sent { call.answer() } else { None };
-            sent.unwrap_or_else(|| match outcome.error() {
+/// What a call's end says to its caller.
+#[derive(Debug)]
+pub(crate) struct Told<'e> {
+    /// The outcome in its tool's words, or a failure that the tool did not report in these words.
+    pub(crate) end: Result<&'e ToolOutcome, Failed>,
+    /// The guard's lines for the model.
+    pub(crate) notes: Vec<String>,
+    /// The end should be in the store, and is not.
+    pub(crate) is_unrecorded: bool,
+}
+
+/// A failure that the tool did not report in these words.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) code: Box<str>,
+    pub(crate) ran: Ran,
+    pub(crate) retriable: bool,
+    /// The tool's own words, if there are any.
+    pub(crate) text: Option<String>,
+}
+
+impl<'e> Told<'e> {
+    pub(crate) fn of(
+        call: &McpCall,
+        repeatable: Repeatable,
+        end: &'e Result<ToolOutcome, BoxError>,
+        is_unrecorded: bool,
+        unknowns: &Unknowns,
+    ) -> Self {
+        let failed = |found: Classification<'_>, text| Failed {
+            code: found.code.into(),
+            ran: found.ran,
+            retriable: repeatable.after(found),
+            text,
+        };
+        match end {
+            Ok(outcome) => {
+                let ran = call.trace.joined.filter(|_| !call.is_own_id_used());
+                let joined = ran.filter(|_| !leaves_unknown(outcome)).map(joined);
+                let own = repeatable.note(outcome, call.trace.record);
+                let noted = outcome.parts().notes.iter().map(ToString::to_string);
                 // For a larger failure a record keeps only its beginning.
-                Some(error) if outcome.content().is_none() && error.details.is_none() => {
-                    let found = classify::tool_error(error).end;
-                    let words = json!({ "type": "text", "text": &*error.message });
-                    let notes = notes.iter().copied().map(notes::block);
-                    failed(call, found, repeatable, iter::once(words).chain(notes))
-                }
-                _ => made(id, outcome, &notes, call.wants_result_type),
-            })
+                let is_short = outcome.content().is_none();
+                let short = outcome.error().filter(|it| is_short && it.details.is_none());
+                let end = short.map_or(Ok(outcome), |error| {
+                    let text = Some(error.message.to_string());
+                    Err(failed(classify::tool_error(error).end, text))
+                });
+                Self { end, notes: noted.chain(own).chain(joined).collect(), is_unrecorded }
+            }
+            Err(error) => {
+                let found = classify::error(&**error).end;
+                let noted = error.downcast_ref::<Noted>();
+                let mut text =
+                    noted.map_or_else(|| in_full(&**error), |noted| in_full(noted.inner()));
+                text.push_str(warning(call, repeatable, error, found, unknowns));
+                text.push_str(&advice(call, error, found));
+                let notes = noted.map(Noted::notes).unwrap_or_default();
+                let notes = iter::once(text).chain(notes.iter().map(ToString::to_string));
+                Self { end: Err(failed(found, None)), notes: notes.collect(), is_unrecorded }
+            }
         }
-        Err(error) => {
-            let found = classify::error(&**error).end;
-            let noted = error.downcast_ref::<Noted>();
-            let mut text = noted.map_or_else(|| in_full(&**error), |noted| in_full(noted.inner()));
-            text.push_str(warning(call, repeatable, error, found, unknowns));
-            text.push_str(&advice(call, error, found));
-            let notes = noted.map(Noted::notes).unwrap_or_default().iter().map(|note| &**note);
-            failed(call, found, repeatable, iter::once(&*text).chain(notes).map(notes::block))
-        }
+    }
+
+    /// The line that answers the client's call, which ended so: the server's own if there is one.
+    pub(crate) fn line(&self, call: &McpCall, end: &Result<ToolOutcome, BoxError>) -> Bytes {
+        let may_pass = self.notes.is_empty() || call.is_opaque();
+        let is_as_sent = end.as_ref().is_ok_and(|outcome| may_pass && !outcome.from_cache());
+        let sent = if is_as_sent { call.answer() } else { None };
+        let line = sent.unwrap_or_else(|| match &self.end {
+            Ok(outcome) => made(call.id_text(), outcome, &self.notes, call.wants_result_type),
+            Err(failed) => failed.line(call, &self.notes),
+        });
+        if self.is_unrecorded { notes::unrecorded(line) } else { line }
     }
 }
 
-/// A failure that the server did not report in these words.
-fn failed(
-    call: &McpCall,
-    found: Classification<'_>,
-    repeatable: Repeatable,
-    blocks: impl Iterator<Item = Value>,
-) -> Bytes {
-    let retriable = repeatable.after(found);
-    let meta = json!({ "code": found.code, "ran": found.ran, "retriable": retriable });
-    let mut result = json!({
-        "content": blocks.collect::<Vec<_>>(),
-        "isError": true,
-        "_meta": { "tool-reliability/error": meta },
-    });
-    if call.wants_result_type {
-        result["resultType"] = "complete".into();
+impl Failed {
+    fn line(&self, call: &McpCall, notes: &[String]) -> Bytes {
+        let text = self.text.iter().map(|text| json!({ "type": "text", "text": text }));
+        let blocks = text.chain(notes.iter().map(|note| notes::block(note)));
+        let meta = json!({ "code": self.code, "ran": self.ran, "retriable": self.retriable });
+        let mut result = json!({
+            "content": blocks.collect::<Vec<_>>(),
+            "isError": true,
+            "_meta": { "tool-reliability/error": meta },
+        });
+        if call.wants_result_type {
+            result["resultType"] = "complete".into();
+        }
+        result_line(call.id_text(), &result.to_string())
     }
-    result_line(call.id_text(), &result.to_string())
 }
 
 /// A line for an outcome that the server did not send as the answer to this call, or that gets notes.
-fn made(id: &str, outcome: &ToolOutcome, notes: &[&str], wants_type: bool) -> Bytes {
-    let parts = outcome.parts();
-    match (&parts.content, &parts.error) {
-        (Some(content), _) if notes.is_empty() => result_line(id, content.get()),
-        (Some(content), _) => result_line(id, &notes::below_result(content.get(), notes)),
+fn made(id: &str, outcome: &ToolOutcome, notes: &[String], wants_type: bool) -> Bytes {
+    match (outcome.content(), outcome.error()) {
         (None, Some(error)) => {
             let details = error.details.as_ref().map_or("", |details| details.get());
             error_line(id, &notes::below_error(details, &error.message, notes))
         }
-        (None, None) if wants_type => result_line(id, r#"{"content":[],"resultType":"complete"}"#),
-        (None, None) => result_line(id, r#"{"content":[]}"#),
+        _ => result_line(id, &result(outcome, notes, wants_type)),
+    }
+}
+
+/// The result of a call with this outcome, and its type if that is wanted.
+pub(crate) fn result(outcome: &ToolOutcome, notes: &[String], wants_type: bool) -> String {
+    match outcome.content() {
+        Some(content) => notes::below_result(content.get(), notes),
+        None if wants_type => r#"{"content":[],"resultType":"complete"}"#.to_owned(),
+        None => r#"{"content":[]}"#.to_owned(),
     }
 }
 
@@ -311,10 +353,12 @@ fn pending_error(code: i64, data: Option<&RawValue>) -> Option<Classification<'s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     fn noted(line: &str) -> String {
         let message::Line::One(answer) = message::read(line.as_bytes()) else { panic!() };
-        String::from_utf8(made("1", &outcome(&answer, false), &["note"], false).to_vec()).unwrap()
+        String::from_utf8(made("1", &outcome(&answer, false), &["note".into()], false).to_vec())
+            .unwrap()
     }
 
     #[test]
@@ -341,11 +385,11 @@ mod tests {
         let mut failed = ToolOutcome::failure(ToolError::new("x", "y"));
         failed.parts_mut().error.as_mut().unwrap().details = Some(kept());
         for (outcome, notes) in [
-            (ToolOutcome::success(kept()), &[][..]),
-            (ToolOutcome::success(kept()), &["n"]),
-            (failed, &[]),
+            (ToolOutcome::success(kept()), vec![]),
+            (ToolOutcome::success(kept()), vec!["n".into()]),
+            (failed, vec![]),
         ] {
-            let line = made("1", &outcome, notes, false);
+            let line = made("1", &outcome, &notes, false);
             let (breaks, last) = (memchr::memchr_iter(b'\n', &line).count(), line.last());
             assert_eq!((breaks, last, line.contains(&b'\r')), (1, Some(&b'\n'), false));
             let line = String::from_utf8(line.to_vec()).unwrap();

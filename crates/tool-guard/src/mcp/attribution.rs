@@ -2,7 +2,7 @@
 //! its turn and the call. It changes no byte that passes.
 use super::{
     message::Message,
-    meta::{self, Said},
+    params::{self, Said},
 };
 use anyhow::Context as _;
 use std::{path::Path, sync::Mutex, time::Duration};
@@ -35,7 +35,7 @@ impl ClientLog {
 
     /// Handles a request of the client's: `initialize` names the client.
     pub(crate) fn on_request(&self, message: &Message<'_>) {
-        self.know(meta::initializes(message).as_deref());
+        self.know(params::initializes(message).as_deref());
     }
 
     /// Adds to the call what its client says about its model.

@@ -2,8 +2,8 @@
 use super::{
     failure::Failure,
     identity::{Client, Identity},
-    message::{self, CallParams, Message, Token},
-    meta::{Meta, Said},
+    message::{self, Message, Token, string},
+    params::{Meta, Params, Said, text},
     unknowns::Equals,
 };
 use bytes::Bytes;
@@ -65,8 +65,8 @@ pub(crate) struct Answer {
 /// How an attempt ends.
 #[derive(Debug)]
 pub(crate) enum Ending {
-    /// The server answered.
-    Answered(Answer, ToolOutcome),
+    /// The server answered, or the host that ran the call told its end.
+    Answered(Option<Answer>, ToolOutcome),
     /// The client cancelled the call.
     Cancelled,
     /// The server answered with a line of this many bytes, which was too long to keep; and whether the
@@ -117,23 +117,19 @@ impl Request {
     ) -> Result<Self, Refused> {
         let raw_id = message.id.ok_or(Refused::Notification)?;
         let id = Token::read(raw_id).ok_or(Refused::Id)?;
-        let params: CallParams<'_> = part(message.params, "params")?;
-        let tool = params.name.as_deref().ok_or_else(|| Refused::Params(NAMELESS.into()))?;
+        let params: Params<'_> = part(message.params, "params")?;
+        let tool = params.name.and_then(string);
+        let tool = &*tool.ok_or_else(|| Refused::Params(NAMELESS.into()))?;
         let meta: Meta<'_> = part(params.meta, "params._meta")?;
         let token = meta
             .progress_token
             .and_then(|raw| Token::read(raw).map(|token| (token, message::range(line, raw))));
         let call = McpCall {
             line: line.clone(),
-            tool: tool.into(),
-            id,
             id_range: message::range(line, raw_id),
             token,
-            own_id_used: AtomicBool::new(false),
-            is_id_taken: false,
             wants_result_type: meta.version.is_some(),
-            answer: Mutex::new(None),
-            trace: Trace::default(),
+            ..McpCall::new(id, tool)
         };
         Ok(Self {
             call,
@@ -143,7 +139,7 @@ impl Request {
             identity: client.identify(tool, key(&meta, client)?.as_deref(), &meta, params.meta),
             continues: continues(&params),
             said: meta.said(),
-            traceparent: meta.traceparent.map(|text| text.into_owned().into()),
+            traceparent: text(meta.traceparent),
         })
     }
 }
@@ -156,7 +152,7 @@ fn key(meta: &Meta<'_>, client: &Client) -> Result<Option<Box<str>>, Refused> {
         return Err(Refused::Params("the header idempotency-key must not be empty".into()));
     }
     let Some(raw) = meta.idempotency_key else { return Ok(header.map(Into::into)) };
-    let Ok(key) = serde_json::from_str::<String>(raw.get()) else {
+    let Some(key) = string(raw) else {
         return Err(Refused::Params("params._meta.idempotencyKey must be a string".into()));
     };
     if key.is_empty() {
@@ -166,12 +162,12 @@ fn key(meta: &Meta<'_>, client: &Client) -> Result<Option<Box<str>>, Refused> {
         const WHY: &str = "params._meta.idempotencyKey and the header idempotency-key differ";
         return Err(Refused::Params(WHY.into()));
     }
-    Ok(Some(key.into()))
+    Ok(Some(key.into_owned().into()))
 }
 
 /// The state of the call that this one continues, which makes it a different call. Hashed as JSON, so that
 /// no two pairs of state and responses are equal.
-fn continues(params: &CallParams<'_>) -> Option<Digest> {
+fn continues(params: &Params<'_>) -> Option<Digest> {
     let parts = [params.request_state, params.input_responses];
     let text = |part: Option<&RawValue>| part.map_or("null", RawValue::get).to_owned();
     let is_said = parts.iter().any(Option::is_some);
@@ -187,6 +183,22 @@ fn part<'l, T: serde::Deserialize<'l> + Default>(
 }
 
 impl McpCall {
+    /// A call of this tool without a line, as of a host that runs it itself.
+    pub(crate) fn new(id: Token, tool: &str) -> Self {
+        Self {
+            line: Bytes::new(),
+            tool: tool.into(),
+            id,
+            id_range: 0..0,
+            token: None,
+            own_id_used: AtomicBool::new(false),
+            is_id_taken: false,
+            wants_result_type: false,
+            answer: Mutex::new(None),
+            trace: Trace::default(),
+        }
+    }
+
     /// The client's call behind a guarded call.
     pub(crate) fn of(call: &ToolCall) -> Option<&std::sync::Arc<Self>> {
         call.parts().attachment.get()

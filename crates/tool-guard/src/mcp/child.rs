@@ -1,11 +1,8 @@
 //! Servers on pipes behind clients over Streamable HTTP: a child for each session, and one for all requests of the
 //! protocol without sessions.
 mod answered;
-mod ids;
 mod kept;
 mod modern;
-mod mux;
-mod posts;
 mod replay;
 mod session;
 mod sessions;
@@ -14,8 +11,6 @@ pub(crate) use self::sessions::Limits;
 
 use self::{
     answered::{Asked, answered, failed, full, not_allowed, not_started},
-    mux::Mux,
-    posts::Sharing,
     replay::EventId,
     session::{Session, owner},
     sessions::{Sessions, Use},
@@ -23,11 +18,13 @@ use self::{
 use crate::{
     front::{access::text, body::Answered, events::are_taken, told::Told},
     mcp::{
+        backend::{Backend, refused},
+        connection::{Connection, Sharing},
         failure::Failure,
         guard::Guard,
-        http::{Behind, Presence, Watched, refused},
         http_names::{LAST_EVENT, SESSION, is_modern},
         message::{self, Line},
+        presence::{Presence, Watched},
         upstream::{Heard, Hearing, Posted},
     },
 };
@@ -66,7 +63,7 @@ struct Inside {
 /// The child of requests without a session.
 #[derive(Default)]
 struct Shared {
-    child: Option<Mux>,
+    child: Option<Connection>,
     /// It speaks older versions only.
     is_legacy: bool,
     /// It has answered a discovery.
@@ -90,7 +87,7 @@ impl Children {
         let sessions = lock(&self.0.sessions).take_all();
         let all: Vec<_> =
             sessions.iter().map(|session| session.mux.clone()).chain(shared).collect();
-        all.iter().for_each(Mux::end);
+        all.iter().for_each(Connection::end);
         let ended = async {
             for mux in &all {
                 mux.ended().await;
@@ -101,8 +98,8 @@ impl Children {
 }
 
 impl Inside {
-    fn start(&self, sharing: Sharing) -> io::Result<Mux> {
-        Mux::start(&self.command, sharing, self.guard.max_line)
+    fn start(&self, sharing: Sharing) -> io::Result<Connection> {
+        Connection::start(&self.command, sharing, self.guard.max_line)
     }
 
     /// The session that these headers name, which now `calls` a tool or not.
@@ -284,7 +281,7 @@ impl Drop for Unbegun<'_> {
     }
 }
 
-impl Behind for Children {
+impl Backend for Children {
     const IS_COMMAND: bool = true;
 
     fn path(&self) -> &str {

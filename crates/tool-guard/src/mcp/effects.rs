@@ -139,28 +139,33 @@ impl Effects {
             let Ok(tool) = message::object::<Tool<'_>>(tool) else { continue };
             let annotations: Option<Annotations> =
                 tool.annotations.and_then(|raw| message::object(raw.get()).ok());
-            let said = self.trust.of(annotations.as_ref().and_then(Annotations::effect));
-            let known = self.listed.get(&tool.name);
-            let effect = match known {
-                None if self.listed.len() >= MAX_TOOLS => return,
-                Some(known) if rank(known.manifest.effect) < rank(said) => {
-                    tracing::warn!(
-                        target: TARGET,
-                        event = "annotations_not_believed",
-                        tool = &*tool.name,
-                        help = "the server listed it as more harmful before: declare it in --catalog",
-                    );
-                    known.manifest.effect
-                }
-                _ => said,
-            };
-            let is_harmful = known.is_some_and(|known| known.is_harmful)
-                || annotations.as_ref().is_some_and(Annotations::is_harmful);
-            let mut manifest = ToolManifest::new(&*tool.name);
-            manifest.effect = effect;
-            let listed = Listed { is_harmful, manifest: Arc::new(manifest), is_current: true };
-            self.listed.insert(tool.name, listed);
+            let said = annotations.as_ref().and_then(Annotations::effect);
+            self.list(tool.name, said, annotations.as_ref().is_some_and(Annotations::is_harmful));
         }
+    }
+
+    /// Adds what is said of a tool: its effect, and whether it changes something for good.
+    pub(crate) fn list(&mut self, name: Box<str>, said: Option<Effect>, is_harmful: bool) {
+        let said = self.trust.of(said);
+        let known = self.listed.get(&name);
+        let effect = match known {
+            None if self.listed.len() >= MAX_TOOLS => return,
+            Some(known) if rank(known.manifest.effect) < rank(said) => {
+                tracing::warn!(
+                    target: TARGET,
+                    event = "annotations_not_believed",
+                    tool = &*name,
+                    help = "the server listed it as more harmful before: declare it in --catalog",
+                );
+                known.manifest.effect
+            }
+            _ => said,
+        };
+        let is_harmful = is_harmful || known.is_some_and(|known| known.is_harmful);
+        let mut manifest = ToolManifest::new(&*name);
+        manifest.effect = effect;
+        let listed = Listed { is_harmful, manifest: Arc::new(manifest), is_current: true };
+        self.listed.insert(name, listed);
     }
 
     /// The list has changed: until the next list arrives, no tool counts as harmless.

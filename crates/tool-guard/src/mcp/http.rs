@@ -3,15 +3,8 @@ mod behind;
 mod door;
 mod exchange;
 mod headers;
-mod presence;
 mod reply;
 mod run;
 mod running;
 
-pub(crate) use self::{
-    behind::Behind,
-    headers::status_of,
-    presence::{Presence, Watched},
-    reply::{event, refused},
-    run::run,
-};
+pub(crate) use self::run::run;

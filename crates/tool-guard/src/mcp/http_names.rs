@@ -1,6 +1,6 @@
-//! The headers and versions of MCP over HTTP, on either side.
+//! The headers, versions and statuses of MCP over HTTP, on either side.
 use crate::front::access::text;
-use hyper::{HeaderMap, header::HeaderName};
+use hyper::{HeaderMap, StatusCode, header::HeaderName};
 
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -21,4 +21,13 @@ pub(crate) fn is_modern(headers: &HeaderMap) -> bool {
 /// Whether the request is of this version of MCP, or of a later one.
 pub(crate) fn is_from(headers: &HeaderMap, first: &str) -> bool {
     text(headers, &VERSION).is_some_and(|version| version.len() == first.len() && version >= first)
+}
+
+/// The status of a response with this JSON-RPC error, to a modern request.
+pub(crate) const fn status_of(code: i64) -> StatusCode {
+    match code {
+        -32_601 => StatusCode::NOT_FOUND,
+        -32_022..=-32_020 => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
 }

@@ -17,7 +17,7 @@ pub(crate) use self::via::Via;
 
 use self::random::is_random;
 use super::{
-    meta::{Meta, text},
+    params::{Meta, text},
     unknowns::Ended,
 };
 use serde_json::value::RawValue;

@@ -1,5 +1,11 @@
-//! How long a call may take, by its client: a client that gives up first leaves its user without the guard's answer.
+//! How many bytes may wait, and how long a call may take, by its client: a client that gives up first leaves its user
+//! without the guard's answer.
 use std::time::Duration;
+
+/// How many bytes may wait for one side before the other is no longer read.
+pub(crate) const MAX_WAITING_BYTES: usize = 4 * 1024 * 1024;
+/// How many bytes are read from one side, or collected for it, before the others have their turn.
+pub(crate) const BYTES_AT_ONCE: usize = 64 * 1024;
 
 /// The limit of a call without an answer or progress, for a client of which none is known: some give up after 60 s.
 const IDLE: Duration = Duration::from_secs(58);

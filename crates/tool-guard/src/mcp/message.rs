@@ -32,30 +32,6 @@ pub(crate) struct Message<'l> {
     pub(crate) jsonrpc: Option<Cow<'l, str>>,
 }
 
-/// The params of `tools/call`.
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct CallParams<'l> {
-    #[serde(borrow)]
-    pub(crate) name: Option<Cow<'l, str>>,
-    pub(crate) arguments: Option<&'l RawValue>,
-    #[serde(borrow, rename = "_meta")]
-    pub(crate) meta: Option<&'l RawValue>,
-    #[serde(borrow, rename = "inputResponses")]
-    pub(crate) input_responses: Option<&'l RawValue>,
-    #[serde(borrow, rename = "requestState")]
-    pub(crate) request_state: Option<&'l RawValue>,
-}
-
-/// The params of `notifications/cancelled` and `notifications/progress`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct NoteParams<'l> {
-    #[serde(borrow, rename = "requestId")]
-    pub(crate) request_id: Option<&'l RawValue>,
-    #[serde(borrow, rename = "progressToken")]
-    pub(crate) progress_token: Option<&'l RawValue>,
-    pub(crate) progress: Option<f64>,
-}
-
 /// The kinds of lines that the guard distinguishes.
 #[derive(Debug)]
 pub(crate) enum Line<'l> {
@@ -123,6 +99,15 @@ pub(crate) fn present<'l, D: serde::Deserializer<'l>>(
     Deserialize::deserialize(from).map(Some)
 }
 
+/// The text of a string, borrowed if it has no escapes; `None` of any other value.
+pub(crate) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    match memchr::memchr(b'\\', inside.as_bytes()) {
+        None => Some(Cow::Borrowed(inside)),
+        Some(_) => serde_json::from_str(raw.get()).ok().map(Cow::Owned),
+    }
+}
+
 /// Reads an object. serde would also accept an array, with its elements for the fields in order.
 pub(crate) fn object<'l, T: Deserialize<'l>>(text: &'l str) -> serde_json::Result<T> {
     if text.starts_with('{') {
@@ -158,11 +143,6 @@ impl Message<'_> {
     /// The ID of the request, or of the one that this answers.
     pub(crate) fn token(&self) -> Option<Token> {
         Token::read(self.id?)
-    }
-
-    /// What a notification says of a request.
-    pub(crate) fn note(&self) -> Option<NoteParams<'_>> {
-        object(self.params?.get()).ok()
     }
 
     /// A request to run a tool.
@@ -274,13 +254,6 @@ pub(crate) fn cancellation(id: impl fmt::Display, reason: &str) -> Bytes {
     line.into()
 }
 
-/// The id of the request that a line cancels.
-pub(crate) fn cancelled(line: &[u8]) -> Option<Token> {
-    let Line::One(message) = read(line) else { return None };
-    (message.method.as_deref()? == "notifications/cancelled").then_some(())?;
-    Token::read(message.note()?.request_id?)
-}
-
 /// The id of the request that a line answers.
 pub(crate) fn answered(line: &[u8]) -> Option<Token> {
     read(line).answered(line)
@@ -300,7 +273,7 @@ impl Line<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::meta::Meta;
+    use crate::mcp::params::Params;
 
     fn raw(text: &str) -> &RawValue {
         serde_json::from_str(text).unwrap()
@@ -365,8 +338,7 @@ mod tests {
     fn splicing_replaces_parts_and_keeps_the_rest() {
         let line = br#"{ "id": 7 , "params": {"_meta":{"progressToken": 7}} }"#;
         let Line::One(message) = read(line) else { panic!() };
-        let params: CallParams<'_> = serde_json::from_str(message.params.unwrap().get()).unwrap();
-        let meta: Meta<'_> = serde_json::from_str(params.meta.unwrap().get()).unwrap();
+        let meta = Params::of(&message).meta();
         let parts = [
             (range(line, message.id.unwrap()), "\"a\""),
             (range(line, meta.progress_token.unwrap()), "\"b\""),

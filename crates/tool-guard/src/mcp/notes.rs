@@ -19,7 +19,10 @@ struct CallResult<'l> {
 }
 
 /// The result with more blocks of text; the rest stays as the server wrote it.
-pub(super) fn below_result(result: &str, notes: &[&str]) -> String {
+pub(super) fn below_result(result: &str, notes: &[String]) -> String {
+    if notes.is_empty() {
+        return result.to_owned();
+    }
     let blocks: Vec<_> = notes.iter().map(|note| block(note).to_string()).collect();
     let blocks = blocks.join(",");
     // A server may send any JSON as its result; only an object can carry notes.
@@ -52,8 +55,9 @@ struct WithMeta<'l> {
 
 /// The error with more lines in its message. Its data names the guard's lines, if it is an object or missing.
 /// For an error that is no object, the message is what is `known`.
-pub(super) fn below_error(error: &str, known: &str, notes: &[&str]) -> String {
-    let lines = |message: &str| Value::from([&[message], notes].concat().join("\n")).to_string();
+pub(super) fn below_error(error: &str, known: &str, notes: &[String]) -> String {
+    let lines =
+        |message: &str| Value::from([&[message.into()], notes].concat().join("\n")).to_string();
     let Ok(read) = message::object::<RpcError<'_>>(error) else {
         let message = lines(known);
         return with_mark(&format!(r#"{{"code":-32603,"message":{message}}}"#), notes);
@@ -71,7 +75,7 @@ pub(super) fn below_error(error: &str, known: &str, notes: &[&str]) -> String {
 }
 
 /// The error with the mark in its data, if that can carry it.
-fn with_mark(error: &str, notes: &[&str]) -> String {
+fn with_mark(error: &str, notes: &[String]) -> String {
     if notes.is_empty() {
         return error.to_owned();
     }
@@ -120,7 +124,7 @@ pub(super) fn restarted(line: Bytes) -> Bytes {
     let note = "[The MCP server crashed and was started again: what it kept in memory is lost]";
     let Line::One(message) = message::read(&line) else { return line };
     let Some(result) = message.result else { return line };
-    let noted = below_result(result.get(), &[note]);
+    let noted = below_result(result.get(), &[note.into()]);
     message::splice(&line, &[(message::range(&line, result), &noted)])
 }
 
@@ -158,10 +162,10 @@ mod tests {
         };
         for (content, noted) in cases {
             let noted = noted.replace("NOTE", BLOCK);
-            assert_eq!(below_result(&result(content), &["note"]), result(&noted));
+            assert_eq!(below_result(&result(content), &["note".into()]), result(&noted));
         }
         assert_eq!(
-            below_result(r#"{"isError":true}"#, &["note"]),
+            below_result(r#"{"isError":true}"#, &["note".into()]),
             format!(r#"{{"content":[{BLOCK}],"isError":true}}"#)
         );
     }
@@ -192,7 +196,7 @@ mod tests {
     fn a_note_leaves_a_success_of_any_form_readable() {
         for result in ["{}", "{ }", r#"{"x":1}"#, r#"{"content":[]}"#, "\"ok\"", "[]", "7", "null"]
         {
-            let noted = below_result(result, &["note"]);
+            let noted = below_result(result, &["note".into()]);
             let read: Value = serde_json::from_str(&noted)
                 .unwrap_or_else(|error| panic!("{result}: {error}: {noted}"));
             let has_note = read["content"].as_array().is_some_and(|all| !all.is_empty());
@@ -223,7 +227,7 @@ mod tests {
         ];
         for (error, noted) in cases {
             let noted = noted.replace("MARK", MARK);
-            assert_eq!(below_error(error, "known", &["note"]), noted);
+            assert_eq!(below_error(error, "known", &["note".into()]), noted);
         }
     }
 }

@@ -2,6 +2,7 @@
 mod calls;
 mod forward;
 mod from_server;
+mod host;
 mod requests;
 mod start;
 
@@ -12,30 +13,32 @@ pub(crate) use self::{
     requests::too_long,
 };
 use super::{
-    Mode, answer,
+    Mode,
+    answer::{self, Told},
     batch::{self, Asked, Asks},
-    call::{Refused, Request},
+    call::{McpCall, Refused, Request},
     effects::Effects,
     equal_calls::EqualCalls,
     identity::Client,
     in_flight::{Relay, Unopened},
     lines::Item,
     message::{self, Guess, INVALID_PARAMS, INVALID_REQUEST, Line, Message, PARSE_ERROR, Token},
-    meta, notes,
+    notes,
     out::{Out, Outgoing},
+    params::{self, Params},
     records,
     timeout_sweeper::TimeoutSweeper,
     tool::{ServerTool, Wire},
     unknowns::{self, Ended},
+    warnings::Repeatable,
     watching::Watching,
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
-use serde_json::value::RawValue;
 use std::sync::{Arc, Mutex};
 use tokio::time::Instant;
 use tool_reliability::{Guarded, telemetry::TARGET};
-use tr_core::{ToolOutcome, canonical::Key, internal::lock, printable};
+use tr_core::{BoxError, ToolOutcome, canonical::Key, printable};
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
@@ -43,7 +46,7 @@ pub(crate) struct Proxy {
     pub(crate) mode: Mode,
     wire: Arc<Wire>,
     stack: Guarded<ServerTool>,
-    client: Client,
+    pub(crate) client: Client,
     effects: Arc<Mutex<Effects>>,
     /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
     /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
@@ -115,11 +118,6 @@ impl Proxy {
         self.client_name = Some(name);
     }
 
-    /// Reads what is said about tools, in the form of a server's list.
-    pub(crate) fn learn(&self, list: &RawValue) {
-        lock(&self.effects).learn(list);
-    }
-
     /// Whether a begun call is still to be sent to the server: its claim may still be written to the disk.
     pub(crate) fn has_unsent(&self) -> bool {
         let wire = self.wire.lock();
@@ -135,8 +133,27 @@ impl Proxy {
     pub(crate) fn on_step(&mut self, finished: Option<Finished>) {
         self.collect();
         let Some((call, repeatable, end)) = finished else { return };
+        let Some(told) = self.finish(&call, repeatable, &end) else { return };
+        let mut line = told.line(&call, &end);
+        if self.is_back {
+            let noted = notes::restarted(line.clone());
+            self.is_back = noted == line;
+            line = noted;
+        }
+        // It may be as large as the line.
+        drop(end);
+        self.to_client.message(Outgoing { line, attempt: None });
+    }
+
+    /// Handles the end of a call; returns what it says to the caller, if that waits for it.
+    pub(crate) fn finish<'e>(
+        &mut self,
+        call: &McpCall,
+        repeatable: Repeatable,
+        end: &'e Result<ToolOutcome, BoxError>,
+    ) -> Option<Told<'e>> {
         let record = call.trace.record;
-        if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(&end)) {
+        if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(end)) {
             self.wire.unknowns.note(equals, record, earlier, &call.tool);
             if let Some(record) = record.filter(|_| self.mode == Mode::Enforce) {
                 let (tool, record) = (printable(&call.tool), records::short(&record));
@@ -146,27 +163,17 @@ impl Proxy {
         if end.as_ref().is_ok_and(ToolOutcome::from_cache) {
             call.trace.equals.iter().for_each(|it| self.wire.unknowns.received(it));
         }
-        self.ended = Some(unknowns::ended(&end, self.key));
+        self.ended = Some(unknowns::ended(end, self.key));
         let wanted = self.wire.lock().in_flight.close(&call.id);
-        if wanted && self.mode == Mode::Enforce {
-            let mut line = answer::line(&call, repeatable, &end, &self.wire.unknowns);
-            if let Some(key) = self.wire.unrecorded(&call) {
-                self.watching.on_unrecorded(&key);
-                line = notes::unrecorded(line);
-            }
-            if self.is_back {
-                let noted = notes::restarted(line.clone());
-                self.is_back = noted == line;
-                line = noted;
-            }
-            // It may be as large as the line.
-            drop(end);
-            self.to_client.message(Outgoing { line, attempt: None });
-        }
+        (wanted && self.mode == Mode::Enforce).then(|| {
+            let unrecorded = self.wire.unrecorded(call);
+            unrecorded.iter().for_each(|key| self.watching.on_unrecorded(key));
+            Told::of(call, repeatable, end, unrecorded.is_some(), &self.wire.unknowns)
+        })
     }
 
     /// Collects the lines that attempts have sent.
-    fn collect(&mut self) {
+    pub(crate) fn collect(&mut self) {
         let mut wire = self.wire.lock();
         for line in wire.outbox.drain(..) {
             self.to_server.message(line);
@@ -297,7 +304,7 @@ impl Proxy {
             return self.refuse(raw.get(), CONNECTION_CLOSED, CLOSED);
         }
         self.watching.on_request(message);
-        if let Some(client) = meta::initializes(message) {
+        if let Some(client) = params::initializes(message) {
             self.know_client(client);
         }
         let (place, is_list) = (message::range(line, raw), method == "tools/list");
@@ -318,7 +325,7 @@ impl Proxy {
     }
 
     fn on_cancel(&mut self, line: &Bytes, message: &Message<'_>) {
-        let raw_id = message.note().and_then(|note| note.request_id);
+        let raw_id = Params::of(message).request_id;
         let relay = match raw_id.and_then(Token::read) {
             Some(id) => self.wire.lock().in_flight.cancel(&id).unwrap_or_else(|| {
                 let renamed = self.requests.renamed(&id);
@@ -336,7 +343,7 @@ impl Proxy {
 
     fn on_call(&mut self, line: &Bytes, message: &Message<'_>) {
         let id_text = message.id.map_or("null", |id| id.get());
-        let mut request = match Request::read(line, message, &self.client) {
+        let request = match Request::read(line, message, &self.client) {
             Ok(request) => request,
             Err(Refused::Notification) => {
                 return tracing::warn!(target: TARGET, event = "call_without_id_dropped");
@@ -350,26 +357,27 @@ impl Proxy {
                 return self.refuse(id_text, INVALID_PARAMS, &why);
             }
         };
+        match self.begin(request) {
+            Ok(finished) => self.on_step(finished),
+            Err(Unopened::InUse) => self.refuse(id_text, INVALID_REQUEST, IN_USE),
+            Err(Unopened::TooMany) => self.refuse(id_text, OVERLOADED, TOO_MANY_CALLS),
+        }
+    }
+
+    /// Begins a call. May return it, or another one, if it has ended.
+    pub(crate) fn begin(&mut self, mut request: Request) -> Result<Option<Finished>, Unopened> {
         request.call.is_id_taken = self.requests.contains(&request.call.id);
         let mut wire = self.wire.lock();
         if wire.observe {
             wire.in_flight.forget(&request.call.id);
         }
-        let opened = wire.in_flight.open(&request.call);
+        wire.in_flight.open(&request.call)?;
         drop(wire);
-        match opened {
-            Ok(()) => self.start(request),
-            Err(Unopened::InUse) => self.refuse(id_text, INVALID_REQUEST, IN_USE),
-            Err(Unopened::TooMany) => {
-                self.refuse(
-                    id_text,
-                    OVERLOADED,
-                    "too many calls are in flight: the tool did not run",
-                );
-            }
-        }
+        Ok(self.start(request))
     }
 }
+
+pub(crate) const TOO_MANY_CALLS: &str = "too many calls are in flight: the tool did not run";
 
 const IN_USE: &str =
     "a call with this id is still in flight: this call was not made; send it under another id";

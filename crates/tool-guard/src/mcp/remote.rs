@@ -10,6 +10,7 @@ use super::{
     Mode, Options, answer,
     failure::Failure,
     guard::Guard,
+    limits::MAX_WAITING_BYTES,
     line_reader::LineReader,
     lines::{Item, Oversized},
     message::{self, Line, NOT_FORWARDED, Token},
@@ -25,8 +26,6 @@ use std::{borrow::Cow, future::Future, pin::pin, process::ExitCode, time::Durati
 use tokio::time::Instant;
 use tr_core::one_line;
 
-/// How many bytes may wait for a client that does not read before nothing more is read.
-const HIGH_WATER: usize = 4 * 1024 * 1024;
 /// How long what the client sent last may take to reach the server.
 const LAST: Duration = Duration::from_secs(5);
 /// How long the end of the session may take.
@@ -101,7 +100,7 @@ impl Pump {
                 }
                 until.get_or_insert_with(|| Instant::now() + self.longest);
             }
-            let has_room = self.unwritten.remaining() < HIGH_WATER;
+            let has_room = self.unwritten.remaining() < MAX_WAITING_BYTES;
             tokio::select! {
                 biased;
                 finished = self.proxy.calls.step() => self.proxy.on_step(finished),

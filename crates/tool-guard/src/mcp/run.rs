@@ -3,13 +3,14 @@ use super::{
     Mode, Options,
     guard::Guard,
     http,
+    limits::{BYTES_AT_ONCE, MAX_WAITING_BYTES},
     line_reader::LineReader,
     options::OnServerExit,
     out::write,
     proxy::Proxy,
     remote,
     restart::{Greeted, Restart, Restarts},
-    server::{self, Server},
+    server::{self, INPUT_GRACE, LINGER, Server},
     stdio::{self, Input, Output},
     until::until,
 };
@@ -24,18 +25,8 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// How many bytes may wait for one side before the other is no longer read.
-const HIGH_WATER: usize = 4 * 1024 * 1024;
-/// How many bytes are collected for a side before they are written, while there are more lines.
-const AT_ONCE: usize = 64 * 1024;
 /// The number of passes of the loop between two checks for attempts that have been overdue for long.
 const BETWEEN_LOOKS: u32 = 256;
-/// How long a server may take to end after its input has.
-const GRACE: Duration = Duration::from_secs(5);
-/// How long the output of a server that has ended may be silent before it counts as closed, too: a process
-/// that the server left behind may hold it open.
-const LINGER: Duration = Duration::from_millis(200);
-
 /// The signal for which a task has waited; its panic is passed on.
 fn received(signal: Result<u8, JoinError>) -> u8 {
     signal.unwrap_or_else(|error| resume_unwind(error.into_panic()))
@@ -155,12 +146,12 @@ impl Streams {
             let client_open = self.from_client.is_open();
             // Refusals also accumulate if a client writes and does not read.
             let reading_client = client_open
-                && proxy.to_server.len() < HIGH_WATER
-                && proxy.to_client.len() < HIGH_WATER;
-            let reading_server = from_server.is_open() && proxy.to_client.len() < HIGH_WATER;
+                && proxy.to_server.len() < MAX_WAITING_BYTES
+                && proxy.to_client.len() < MAX_WAITING_BYTES;
+            let reading_server = from_server.is_open() && proxy.to_client.len() < MAX_WAITING_BYTES;
             let mut held = false;
             if !client_open && proxy.to_server.is_empty() {
-                let until = *held_until.get_or_insert_with(|| Instant::now() + GRACE);
+                let until = *held_until.get_or_insert_with(|| Instant::now() + INPUT_GRACE);
                 held = proxy.has_unsent() && Instant::now() < until;
                 if !held {
                     self.server.close_input();
@@ -197,7 +188,7 @@ impl Streams {
                 if std::mem::replace(&mut owed, may_owe) != may_owe {
                     patience = None;
                 }
-                let grace = if may_owe { self.longest } else { GRACE };
+                let grace = if may_owe { self.longest } else { INPUT_GRACE };
                 patience.get_or_insert_with(|| Instant::now() + grace);
             }
             tokio::select! {
@@ -223,8 +214,8 @@ impl Streams {
                         self.restarts.on_client(&item);
                         proxy.on_client(&item);
                         // Lines that arrived together are written together.
-                        while proxy.to_server.len() < AT_ONCE
-                            && proxy.to_client.len() < AT_ONCE
+                        while proxy.to_server.len() < BYTES_AT_ONCE
+                            && proxy.to_client.len() < BYTES_AT_ONCE
                             && let Some(item) = self.from_client.buffered()
                         {
                             self.restarts.on_client(&item);
@@ -240,7 +231,7 @@ impl Streams {
                         self.restarts.on_server(&item);
                         proxy.on_server(&item);
                         // Many small lines are handled at once, without polling everything else for each.
-                        while proxy.to_client.len() < AT_ONCE
+                        while proxy.to_client.len() < BYTES_AT_ONCE
                             && let Some(item) = from_server.buffered()
                         {
                             self.restarts.on_server(&item);

@@ -298,7 +298,7 @@ impl Waiting {
         self.wire_id = None;
         match ending {
             Ok(Ending::Answered(answer, outcome)) => {
-                self.mcp.keep(Some(answer));
+                self.mcp.keep(answer);
                 let outcome = answer::judged(outcome, self.codes.as_deref());
                 Ok(Repeatable::of(&self.call).of_undeclared(outcome))
             }

@@ -1,7 +1,7 @@
 //! Observers of the calls besides the events: the attribution log, and the counts of the ends of calls, of which a
 //! summary is logged when the guard ends.
 use super::{
-    Mode, attribution::ClientLog, call::McpCall, log::SUMMARY, message::Message, meta::Said,
+    Mode, attribution::ClientLog, call::McpCall, log::SUMMARY, message::Message, params::Said,
     records,
 };
 use std::{

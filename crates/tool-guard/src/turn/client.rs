@@ -1,30 +1,31 @@
-//! A minimal MCP client over a server process: requests, matched with answers by id, and its tools as a service,
-//! of which a call is a request. The doctor and the demo ask with it, too.
+//! A minimal MCP client of a server process: requests and their answers, and its tools as a service, of which a call
+//! is a request. The doctor and the demo ask with it, too.
 use crate::mcp::{
-    Effects, Item, LineReader, Server, answer, batch,
+    Effects, Server, answer,
+    connection::{Connection, Post, Sharing},
     failure::Failure,
     guessed, mark,
-    message::{self, Guess, Line, Token},
-    server,
+    message::{self, Line, METHOD_NOT_FOUND},
+    upstream::Heard,
 };
 use anyhow::{Context as _, bail};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
 use serde_json::{Value, json, value::RawValue};
 use std::{
-    collections::HashMap,
     ffi::OsString,
+    io,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::{
-    process::ChildStdout,
-    sync::{Notify, oneshot},
-    time::timeout,
-};
+use tokio::time::timeout;
 use tower_service::Service;
-use tr_core::{BoxError, ToolCall, ToolManifest, ToolOutcome, internal::lock};
+use tr_core::{BoxError, Ran, ToolCall, ToolManifest, ToolOutcome};
 
 /// The longest answer that is read, in bytes.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -33,157 +34,38 @@ const PATIENCE: Duration = Duration::from_secs(25);
 /// How many pages of a server's list of tools are read.
 const MAX_PAGES: usize = 100;
 
-/// A connection to a server. Its owner must run [`pump`](Self::pump).
-#[derive(Debug)]
+/// A client of a server. A clone is another handle of it, and calls its tools as a service.
+#[derive(Clone, Debug)]
 pub(crate) struct Client {
-    pub(crate) server: Server,
-    output: LineReader<ChildStdout>,
-    /// How many more bytes of its output are read.
-    left: usize,
-    /// Lines that are not written yet.
-    unsent: BytesMut,
-    pub(crate) link: Arc<Link>,
-}
-
-/// The state that the requests of a connection share.
-#[derive(Debug, Default)]
-pub(crate) struct Link {
-    state: Mutex<State>,
-    /// Signals that there is something to write.
-    written: Notify,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    next_id: u64,
-    outbox: BytesMut,
-    waiting: HashMap<u64, oneshot::Sender<Bytes>>,
-    gone: bool,
+    server: Connection,
+    last_id: Arc<AtomicU64>,
 }
 
 /// A request that waits for its answer; dropping it cancels the request.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    link: Arc<Link>,
-    id: u64,
-    pub(crate) answer: oneshot::Receiver<Bytes>,
-}
-
-impl Link {
-    /// Sends a request, unless the server is gone.
-    pub(crate) fn request(self: &Arc<Self>, method: &str, params: &str) -> Option<Pending> {
-        let mut state = lock(&self.state);
-        if state.gone {
-            return None;
-        }
-        state.next_id += 1;
-        let (id, (sender, answer)) = (state.next_id, oneshot::channel());
-        state.waiting.insert(id, sender);
-        let method = Value::from(method);
-        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
-        state.send(&line);
-        self.written.notify_one();
-        drop(state);
-        Some(Pending { link: self.clone(), id, answer })
-    }
-
-    fn note(&self, message: &Value) {
-        lock(&self.state).send(&message.to_string());
-        self.written.notify_one();
-    }
-
-    /// Handles a line of the server's. Answers are read as `tool-guard mcp` reads them: matched by id even
-    /// if they are no JSON, and one by one if they are in a batch.
-    fn take(&self, line: &Bytes) {
-        let repaired = message::repaired(line);
-        let line = repaired.as_ref().unwrap_or(line);
-        let message = match message::read(line) {
-            Line::One(message) => message,
-            Line::Batch => return self.take_each(line),
-            Line::Unreadable { .. } => {
-                return match Guess::of(line).filter(|guess| guess.is_response) {
-                    Some(guess) => self.answered(&guess.id, line),
-                    None => self.take_each(line),
-                };
-            }
-        };
-        let Some(id) = message.id else { return };
-        match message.method.as_deref() {
-            // A program that echoes what it reads: only clients send this.
-            Some("initialize") => {}
-            Some("ping") => self.note(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
-            Some(method) => self.note(&json!({
-                "jsonrpc": "2.0", "id": id,
-                "error": { "code": -32601, "message": format!("Method not found: {method}") },
-            })),
-            None if message.is_response() => {
-                if let Some(id) = Token::read(id) {
-                    self.answered(&id, line);
-                }
-            }
-            None => {}
-        }
-    }
-
-    /// Handles the messages of a batch; a nested batch is ignored.
-    fn take_each(&self, line: &Bytes) {
-        for part in batch::parts(line) {
-            if part.starts_with(b"{") {
-                self.take(&part);
-            }
-        }
-    }
-
-    fn answered(&self, id: &Token, line: &Bytes) {
-        if let Some(waiting) = self.waiting(id) {
-            // If the receiver is gone, the request was cancelled.
-            let _ = waiting.send(line.clone());
-        }
-    }
-
-    /// The request that waits for this answer.
-    fn waiting(&self, id: &Token) -> Option<oneshot::Sender<Bytes>> {
-        lock(&self.state).waiting.remove(&id.number()?)
-    }
-
-    fn close(&self) {
-        let mut state = lock(&self.state);
-        state.gone = true;
-        state.waiting.clear();
-    }
-}
-
-impl State {
-    fn send(&mut self, line: &str) {
-        self.outbox.extend_from_slice(line.as_bytes());
-        self.outbox.extend_from_slice(b"\n");
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        if lock(&self.link.state).waiting.remove(&self.id).is_some() {
-            self.link.note(&json!({
-                "jsonrpc": "2.0", "method": "notifications/cancelled",
-                "params": { "requestId": self.id, "reason": "the call is over" },
-            }));
-        }
-    }
+    client: Client,
+    post: Post,
+    /// `None` once it has ended.
+    id: Option<u64>,
 }
 
 impl Client {
-    /// A client of a server that runs, which reads at most so many bytes of its output.
-    pub(crate) fn over(mut server: Server, most: usize) -> Self {
-        let output = LineReader::new(server.take_output(), MAX_LINE);
-        Self { server, output, left: most, unsent: BytesMut::new(), link: Arc::default() }
+    /// A client of a server that runs.
+    ///
+    /// # Errors
+    /// If its output cannot be read.
+    pub(crate) fn over(server: Server) -> io::Result<Self> {
+        let server = Connection::over(server, "server".into(), Sharing::Session, MAX_LINE)?;
+        Ok(Self { server, last_id: Arc::default() })
     }
 
     /// Starts the server, and reads its list of tools.
     pub(crate) async fn connect(command: &[OsString]) -> anyhow::Result<(Self, Effects)> {
         let server = Server::start(command).context("cannot start the MCP server")?;
-        let mut client = Self::over(server, usize::MAX);
+        let client = Self::over(server)?;
         client.ask("initialize", &hello("tool-guard")).await?;
-        client.link.note(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client.note(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         let mut effects = Effects::default();
         let mut page = json!({});
         for _ in 0..MAX_PAGES {
@@ -198,7 +80,7 @@ impl Client {
         Ok((client, effects))
     }
 
-    async fn ask(&mut self, method: &str, params: &Value) -> anyhow::Result<Box<RawValue>> {
+    async fn ask(&self, method: &str, params: &Value) -> anyhow::Result<Box<RawValue>> {
         let answer = timeout(PATIENCE, self.answer(method, params)).await.with_context(|| {
             format!("the MCP server has not answered {method} within {PATIENCE:?}, and no call was made: start it by itself to see what it waits for")
         })?;
@@ -217,59 +99,71 @@ impl Client {
     }
 
     /// The line that answers a request; `None` if the server ended before.
-    pub(crate) async fn answer(&mut self, method: &str, params: &Value) -> Option<Bytes> {
-        let mut pending = self.link.request(method, &params.to_string())?;
-        tokio::select! {
-            biased;
-            answer = &mut pending.answer => answer.ok(),
-            () = self.pump() => pending.answer.try_recv().ok(),
-        }
+    pub(crate) async fn answer(&self, method: &str, params: &Value) -> Option<Bytes> {
+        self.request(method, &params.to_string()).await.ok()
     }
 
-    /// Moves lines in both directions until the server's output ends. Dropping the future loses no line.
-    pub(crate) async fn pump(&mut self) {
-        while self.output.is_open() {
-            self.unsent.unsplit(lock(&self.link.state).outbox.split());
-            tokio::select! {
-                item = self.output.next() => match item {
-                    Some(Item::Line(line)) => {
-                        self.left = self.left.saturating_sub(line.len());
-                        if self.is_cut_off() {
-                            self.output.close();
-                        }
-                        self.link.take(&mark::without(&line));
-                    }
-                    // Fails the request whose answer was too long to read.
-                    Some(Item::Oversized(long)) => {
-                        drop(long.token().and_then(|id| self.link.waiting(&id)));
-                    }
-                    Some(Item::Part(_)) | None => {}
-                },
-                wrote = server::write(&mut self.server.input, &mut self.unsent), if !self.unsent.is_empty() => {
-                    if wrote.is_err() {
-                        // The end of its output follows.
-                        self.unsent.clear();
-                    }
-                }
-                () = self.link.written.notified() => {}
+    /// Sends a request.
+    pub(crate) fn request(&self, method: &str, params: &str) -> Pending {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let method = Value::from(method);
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
+        let post = self.server.post(line.into(), false, None);
+        Pending { client: self.clone(), post, id: Some(id) }
+    }
+
+    /// Sends what is not answered.
+    fn note(&self, message: impl Into<Bytes>) {
+        drop(self.server.post(message.into(), false, None));
+    }
+
+    /// Answers a request of the server's.
+    fn reply(&self, line: &[u8]) {
+        let Line::One(message) = message::read(line) else { return };
+        let (Some(id), Some(method)) = (message.id, message.method.as_deref()) else { return };
+        match method {
+            // A program that echoes what it reads: only clients send this.
+            "initialize" => {}
+            "ping" => self.note(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)),
+            _ => {
+                let why = format!("Method not found: {method}");
+                self.note(answer::refusal(id.get(), METHOD_NOT_FOUND, &why));
             }
         }
-        self.link.close();
     }
 
-    /// Whether the server's output is open.
-    pub(crate) const fn is_open(&self) -> bool {
-        self.output.is_open()
+    /// Ends the server; returns its exit code, if it ended by itself.
+    pub(crate) async fn end(&self) -> Option<u8> {
+        self.server.end();
+        self.server.ended().await
     }
+}
 
-    /// Whether no more of its output is read.
-    pub(crate) const fn is_cut_off(&self) -> bool {
-        self.left == 0
+impl Future for Pending {
+    type Output = Result<Bytes, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            let ended = match ready!(self.post.poll_next_unpin(cx)) {
+                Some(Heard::Message { line, answers: true, .. }) => Ok(mark::without(&line)),
+                Some(Heard::Message { line, .. }) => {
+                    self.client.reply(&line);
+                    continue;
+                }
+                Some(Heard::Failed(failure)) if failure.ran() == Ran::No => Err(failure),
+                _ => Err(Failure::GONE_OR_TOO_LONG),
+            };
+            self.id = None;
+            return Poll::Ready(ended);
+        }
     }
+}
 
-    /// Ends the server.
-    pub(crate) async fn end(&mut self) {
-        self.server.end().await;
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.client.note(message::cancellation(id, "the call is over"));
+        }
     }
 }
 
@@ -279,11 +173,7 @@ pub(crate) fn hello(name: &str) -> Value {
     json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info })
 }
 
-/// Calls the tools of a server.
-#[derive(Clone, Debug)]
-pub(crate) struct RemoteTool(pub(crate) Arc<Link>);
-
-impl Service<ToolCall> for RemoteTool {
+impl Service<ToolCall> for Client {
     type Response = ToolOutcome;
     type Error = BoxError;
     type Future = RemoteCall;
@@ -305,15 +195,14 @@ impl Service<ToolCall> for RemoteTool {
             parts.params.get()
         );
         let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
-        RemoteCall { pending: self.0.request("tools/call", &params), codes }
+        RemoteCall { pending: self.request("tools/call", &params), codes }
     }
 }
 
 /// A call in flight.
 #[derive(Debug)]
 pub(crate) struct RemoteCall {
-    /// `None` if the server had ended before.
-    pending: Option<Pending>,
+    pending: Pending,
     /// The manifest with the codes by which the tool says that it did not run.
     codes: Option<Arc<ToolManifest>>,
 }
@@ -322,12 +211,7 @@ impl Future for RemoteCall {
     type Output = Result<ToolOutcome, BoxError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(pending) = &mut self.pending else {
-            return Poll::Ready(Err(Failure::SERVER_GONE_BEFORE.into()));
-        };
-        let Ok(line) = ready!(Pin::new(&mut pending.answer).poll(cx)) else {
-            return Poll::Ready(Err(Failure::GONE_OR_TOO_LONG.into()));
-        };
+        let line = ready!(Pin::new(&mut self.pending).poll(cx))?;
         Poll::Ready(Ok(answer::judged(guessed::of_line(&line), self.codes.as_deref())))
     }
 }

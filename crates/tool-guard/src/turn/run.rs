@@ -1,5 +1,5 @@
 //! Runs the turn, and reports its result.
-use super::{Client, Keys, Options, client::RemoteTool};
+use super::{Client, Keys, Options};
 use crate::{
     mcp::{
         self, Effects, failure,
@@ -117,10 +117,10 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         open.with_context(|| format!("cannot write {}; no call was made", path.display()))
     });
     let results_file = results_file.transpose()?;
-    let (mut client, effects) = Client::connect(&options.command).await?;
+    let (client, effects) = Client::connect(&options.command).await?;
     let (config, keys_of_run) = (&setup.config, keys.clone());
     let run = Run { plan: &text, config, catalog: &catalog, keys: keys_of_run, records };
-    let report = play(&mut client, &effects, run).await;
+    let report = play(&client, &effects, run).await;
     client.end().await;
     if let Some(store) = store {
         store.close().await;
@@ -184,7 +184,7 @@ fn builder(config: &Config) -> Builder {
 
 /// Runs the plan over `client`'s tools. A signal cancels the calls that have not ended.
 pub(crate) async fn play(
-    client: &mut Client,
+    client: &Client,
     effects: &Effects,
     run: Run<'_>,
 ) -> anyhow::Result<Report> {
@@ -198,10 +198,9 @@ pub(crate) async fn play(
         .hook(recorder.clone())
         .observer(Arc::new(recorder.clone()))
         .build()?;
-    let tool = RemoteTool(client.link.clone());
     let _janitor = stack.records().spawn_janitor();
     let told = keys.clone();
-    let keyed = MapRequest::new(stack.service(tool), move |call| told.tell(call));
+    let keyed = MapRequest::new(stack.service(client.clone()), move |call| told.tell(call));
     let turn = Turns::new(keyed).recorder(recorder).run(plan);
     let canceller = turn.canceller();
     let mut interrupted = signal(SignalKind::interrupt())?;
@@ -216,8 +215,6 @@ pub(crate) async fn play(
                 }
                 return Ok(report);
             }
-            // When it ends, the pending calls fail with `server_gone`.
-            () = client.pump(), if client.is_open() => {}
             _ = interrupted.recv() => canceller.cancel_turn(),
             _ = terminated.recv() => canceller.cancel_turn(),
         }

@@ -1,7 +1,7 @@
 //! The decider in paused time: events in, answers out.
 use super::*;
 use crate::{
-    decide::{Options, mcp_lines},
+    decide::{Options, calls},
     mcp::guard::Guard,
 };
 use bytes::Bytes;
@@ -31,7 +31,7 @@ impl Bench {
         let cli = Cli::parse_from([&always, args].concat());
         let within = cli.options.decide_within;
         let guard = Guard::new(&cli.options.guard(), false).await.unwrap();
-        let client = guard.host("decide-test", mcp_lines::identity());
+        let client = guard.host("decide-test", calls::identity());
         Self { decider: Decider::new(guard.proxy(client), within), last: 0 }
     }
 

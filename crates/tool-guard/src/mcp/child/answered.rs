@@ -1,15 +1,15 @@
 //! The responses to requests that are no guarded calls.
-use super::mux::Post;
 use crate::{
     front::{
         body::{Answered, respond},
-        events::stream,
+        events::{event, stream},
     },
     mcp::{
         answer,
+        backend::refused,
+        connection::Post,
         failure::Failure,
         guard::Guard,
-        http::{event, refused},
         message::{self, Line, Message, NOT_FORWARDED},
         proxy::too_long,
         upstream::{self, Heard},

@@ -4,7 +4,7 @@ use crate::{
     front::{body::Answered, events::body_of},
     mcp::{
         equal_calls::{Cut, Uncut},
-        http::{Presence, Watched},
+        presence::{Presence, Watched},
     },
 };
 use bytes::Bytes;

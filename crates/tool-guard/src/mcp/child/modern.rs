@@ -2,13 +2,15 @@
 use super::{
     Inside,
     answered::{self, Asked, answered, not_started, of_sessions},
-    mux::Mux,
-    posts::Sharing,
     session::{self, caller},
 };
 use crate::{
     front::body::Answered,
-    mcp::{http::status_of, message::METHOD_NOT_FOUND},
+    mcp::{
+        connection::{Connection, Sharing},
+        http_names::status_of,
+        message::METHOD_NOT_FOUND,
+    },
 };
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -17,7 +19,7 @@ use tr_core::{Ran, internal::lock};
 
 impl Inside {
     /// The child of requests without a session, for one with these headers.
-    pub(super) fn child(&self, headers: &HeaderMap) -> io::Result<Mux> {
+    pub(super) fn child(&self, headers: &HeaderMap) -> io::Result<Connection> {
         let mut shared = lock(&self.shared);
         let child = match shared.child.as_ref().filter(|child| !child.is_gone()) {
             Some(child) => child.clone(),

@@ -1,19 +1,19 @@
 //! A session: its server, its streams, and what is heard of the calls in it.
 use super::{
     kept::{Kept, Read},
-    mux::{Mux, Post},
     replay::EventId,
 };
 use crate::{
     front::{
         access::TOKEN,
         body::{Answered, EndsAtOnce},
-        events::{EVENTS, event_headers, stream},
+        events::{EVENTS, event, event_headers, stream},
     },
     mcp::{
+        connection::{Connection, Post},
         guard::Guard,
-        http::{Watched, event},
         http_names::is_from,
+        presence::Watched,
         upstream::{Heard, Hearing},
     },
 };
@@ -41,7 +41,7 @@ const UNASKED: u64 = 0;
 /// A session.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) mux: Mux,
+    pub(super) mux: Connection,
     streams: Arc<Mutex<Streams>>,
 }
 
@@ -53,7 +53,7 @@ struct Streams {
 }
 
 impl Session {
-    pub(super) fn new(mux: Mux) -> Self {
+    pub(super) fn new(mux: Connection) -> Self {
         let streams = Streams { last: UNASKED, kept: HashMap::new(), unasked: Kept::new(UNASKED) };
         Self { mux, streams: Arc::new(Mutex::new(streams)) }
     }

@@ -1,18 +1,16 @@
-//! What is behind the exchanges: a server at an address, or a child.
-use super::{
-    presence::{Presence, Watched},
-    reply::{event, refused},
-};
+//! A server at an address behind the exchanges.
 use crate::{
     front::{
         body::{Answered, EndsAtOnce},
-        events::{EVENTS, body_of},
+        events::{EVENTS, body_of, event},
     },
     mcp::{
+        backend::{Backend, refused},
         guard::Guard,
         http_names::LAST_EVENT,
         lines::Oversized,
         message::{self, Line, NOT_FORWARDED},
+        presence::Presence,
         proxy::too_long,
         upstream::{Events, Hearing, Posted, Upstream, sse::Content},
     },
@@ -21,50 +19,17 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http_body_util::BodyExt as _;
 use hyper::{
-    HeaderMap, Method, Request, Response, StatusCode, Uri,
+    Method, Request, Response, StatusCode, Uri,
     body::Incoming,
     header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
-    http::request::Parts,
 };
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 use tr_core::BoxError;
 
 /// How long `initialize` waits for a server that is about to start, or whose gateway has no way to it yet.
 const STARTS: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(250);
-
-/// A server, to which messages are posted one by one.
-pub(crate) trait Behind: Clone + Send + Sync + 'static {
-    /// The server as a request at this address reaches it.
-    fn at(&self, _: &Uri) -> Self {
-        self.clone()
-    }
-
-    /// The path of the endpoint.
-    fn path(&self) -> &str;
-
-    /// Whether no server of HTTP is behind, which resumes streams itself: then the guard checks what such a server
-    /// checks.
-    const IS_COMMAND: bool = false;
-
-    /// # Errors
-    /// If this request can have no call: its session is not known.
-    fn admit(&self, _: &Parts) -> Result<(), Box<Answered>> {
-        Ok(())
-    }
-
-    /// Sends a message, of a client whose presence tells whether it is there.
-    fn post(&self, posted: Posted, presence: Option<&Presence>) -> Hearing;
-
-    /// The response to a guarded call as its client gets it.
-    fn kept(&self, _: &HeaderMap, answer: Answered, _: &Watched) -> Answered {
-        answer
-    }
-
-    /// Answers a request that is no guarded call.
-    fn other(&self, request: Request<Bytes>) -> impl Future<Output = Answered> + Send;
-}
 
 /// A server at an address. Requests that are no guarded calls pass.
 #[derive(Clone)]
@@ -93,7 +58,7 @@ impl Remote {
     }
 }
 
-impl Behind for Remote {
+impl Backend for Remote {
     fn at(&self, uri: &Uri) -> Self {
         Self { upstream: self.upstream.at(uri), guard: self.guard.clone() }
     }

@@ -1,10 +1,8 @@
 //! What a client's request is, and who answers it.
 use super::{
-    behind::Behind,
     exchange::Exchange,
     headers,
-    presence::Watched,
-    reply::{Reply, refused},
+    reply::Reply,
     running::{Home, Running},
 };
 use crate::{
@@ -15,6 +13,7 @@ use crate::{
     },
     mcp::{
         Mode, answer,
+        backend::{Backend, refused},
         batch::{self, Asks},
         call,
         equal_calls::{Begun, Call, equals, own_id},
@@ -24,7 +23,8 @@ use crate::{
         message::{
             self, INVALID_REQUEST, Line, MISMATCH, Message, NOT_FORWARDED, PARSE_ERROR, Token,
         },
-        meta,
+        params::{self, Params},
+        presence::Watched,
     },
 };
 use bytes::Bytes;
@@ -74,7 +74,7 @@ impl<B> Clone for HttpDoor<B> {
     }
 }
 
-impl<B: Behind> HttpDoor<B> {
+impl<B: Backend> HttpDoor<B> {
     pub(crate) fn new(guard: Arc<Guard>, behind: B, mut access: Access) -> Self {
         access.once = &ONCE;
         let (running, sessions) = (Running::default(), Sessions::default());
@@ -83,7 +83,7 @@ impl<B: Behind> HttpDoor<B> {
     }
 }
 
-impl<B: Behind> listener::Door for HttpDoor<B> {
+impl<B: Backend> listener::Door for HttpDoor<B> {
     fn access(&self) -> Option<&Access> {
         Some(&self.0.access)
     }
@@ -108,7 +108,7 @@ impl<B: Behind> listener::Door for HttpDoor<B> {
     }
 }
 
-impl<B: Behind> Inside<B> {
+impl<B: Backend> Inside<B> {
     /// The body of a request that may be answered.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl<B: Behind> Inside<B> {
                 self.guard.watching.on_request(&read);
                 let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
                 if let Some(session) = Via::session_in(&self.guard.server, answer.headers()) {
-                    let begun = Session { begun, client: meta::initializes(&read) };
+                    let begun = Session { begun, client: params::initializes(&read) };
                     self.sessions.begin(Home { place: session, ..home }, begun);
                 }
                 answer
@@ -207,7 +207,7 @@ impl<B: Behind> Inside<B> {
     /// Hands a cancellation to the call of the same session or connection that it cancels; `false` if it may pass. One
     /// that could cancel another client's call at the server ends here.
     fn cancelled(&self, via: &Via, message: &Message<'_>, body: &Bytes) -> bool {
-        let id = message.note().and_then(|note| note.request_id).and_then(Token::read);
+        let id = Params::of(message).request_id.and_then(Token::read);
         id.is_some_and(|id| {
             self.running.cancel(&home(via), &id, body) || self.running.has(via.session(), &id)
         })
@@ -217,7 +217,7 @@ impl<B: Behind> Inside<B> {
         const WHY: &str = "tools/call, and its cancellation, in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
         let asks = batch::asks(&body, usize::MAX, |_| false);
         let cancels = || {
-            let ids = batch::parts(&body).filter_map(|part| message::cancelled(&part));
+            let ids = batch::parts(&body).filter_map(|part| params::cancelled(&part));
             let mut ids = ids.filter(|id| self.running.has(None, id));
             ids.next().is_some()
         };

@@ -1,20 +1,20 @@
 //! One message of a client's that the guard looks into: its way to the server, and the answer's way back.
 use super::{
-    behind::Behind,
-    headers::status_of,
-    presence::Watched,
-    reply::{News, Reply, ended, event},
+    reply::{News, Reply},
     running::{Run, Wanted},
 };
 use crate::{
-    front::events::{EVENTS, are_taken},
+    front::events::{EVENTS, are_taken, ended, event},
     mcp::{
         Mode, answer,
+        backend::Backend,
         failure::Failure,
-        http_names::is_modern,
+        http_names::{is_modern, status_of},
         lines::Item,
-        message::{NOT_FORWARDED, Token, answered, cancelled},
+        message::{NOT_FORWARDED, Token, answered},
         out::{Outgoing, Sent},
+        params::cancelled,
+        presence::Watched,
         proxy::Proxy,
         upstream::{Heard, Hearing, Posted, next_of},
     },
@@ -32,7 +32,7 @@ use tr_core::{FailureInfo, Ran, Verdict};
 const QUIET: Duration = Duration::from_secs(15);
 
 /// An exchange.
-pub(crate) struct Exchange<B: Behind> {
+pub(crate) struct Exchange<B: Backend> {
     proxy: Proxy,
     behind: B,
     /// The client's headers.
@@ -74,7 +74,7 @@ struct Open {
     hearing: Hearing,
 }
 
-impl<B: Behind> Exchange<B> {
+impl<B: Backend> Exchange<B> {
     pub(crate) fn new(
         proxy: Proxy,
         behind: B,

@@ -3,40 +3,22 @@ use crate::{
     front::access::text,
     mcp::{
         http_names::{METHOD, MODERN, NAME, VERSION, is_modern},
-        message::{self, INVALID_PARAMS, MISMATCH, Message},
+        message::{INVALID_PARAMS, MISMATCH, Message, string},
         mirrored::{self, Mirrored},
+        params::Params,
     },
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use hyper::{HeaderMap, StatusCode, header::HeaderName};
-use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use hyper::{HeaderMap, header::HeaderName};
+use serde_json::Value;
 use std::borrow::Cow;
-
-#[derive(Default, Deserialize)]
-struct Params<'l> {
-    #[serde(borrow)]
-    name: Option<Cow<'l, str>>,
-    #[serde(borrow)]
-    uri: Option<Cow<'l, str>>,
-    #[serde(borrow, rename = "_meta")]
-    meta: Option<&'l RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct Meta<'l> {
-    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
-    version: Option<Cow<'l, str>>,
-}
 
 /// Why a modern request is refused: the name of the header that does not say what the body says.
 pub(crate) fn mismatch(headers: &HeaderMap, message: &Message<'_>) -> Option<HeaderName> {
     let method = message.method.as_deref()?;
-    let params: Params<'_> =
-        message.params.and_then(|raw| message::object(raw.get()).ok()).unwrap_or_default();
-    let meta: Meta<'_> =
-        params.meta.and_then(|raw| message::object(raw.get()).ok()).unwrap_or_default();
-    let is_said = meta.version.as_deref().is_some_and(|version| version >= MODERN);
+    let params = Params::of(message);
+    let version = params.meta().version.and_then(string);
+    let is_said = version.as_deref().is_some_and(|version| version >= MODERN);
     if !is_modern(headers) && !is_said {
         return None;
     }
@@ -48,13 +30,12 @@ pub(crate) fn mismatch(headers: &HeaderMap, message: &Message<'_>) -> Option<Hea
         "resources/read" => params.uri,
         _ => None,
     };
-    if let Some(name) = name
+    if let Some(name) = name.and_then(string)
         && decoded(text(headers, &NAME).unwrap_or_default()).as_deref() != Some(&*name)
     {
         return Some(NAME);
     }
-    let version = meta.version?;
-    (text(headers, &VERSION) != Some(&*version)).then_some(VERSION)
+    (text(headers, &VERSION) != Some(&*version?)).then_some(VERSION)
 }
 
 /// Why a command cannot be sent a modern request that a server over HTTP would refuse: an error's code and text.
@@ -93,15 +74,6 @@ fn missing(name: &str) -> (i64, String) {
     (INVALID_PARAMS, format!("_meta has no usable io.modelcontextprotocol/{name}"))
 }
 
-/// The status of a response with this JSON-RPC error, to a modern request.
-pub(crate) const fn status_of(code: i64) -> StatusCode {
-    match code {
-        -32_601 => StatusCode::NOT_FOUND,
-        -32_022..=-32_020 => StatusCode::BAD_REQUEST,
-        _ => StatusCode::OK,
-    }
-}
-
 /// The text of a header, which is in Base64 if it has other characters than a header allows.
 fn decoded(value: &str) -> Option<Cow<'_, str>> {
     let Some(encoded) = value.strip_prefix("=?base64?").and_then(|it| it.strip_suffix("?=")) else {
@@ -113,7 +85,7 @@ fn decoded(value: &str) -> Option<Cow<'_, str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::message::Line;
+    use crate::mcp::message::{self, Line};
     use hyper::header::HeaderValue;
 
     fn checked(version: &str, method: &str, name: &str) -> Option<HeaderName> {

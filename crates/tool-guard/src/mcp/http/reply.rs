@@ -10,7 +10,7 @@ use crate::{
         message::{self, NOT_FORWARDED},
     },
 };
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::stream::poll_fn;
 use http_body_util::BodyExt as _;
 use hyper::{
@@ -211,10 +211,6 @@ impl Reply {
     }
 }
 
-pub(crate) fn refused(status: StatusCode, id: &str, code: i64, why: &str) -> Answered {
-    respond(status, answer::refusal(id, code, why))
-}
-
 /// What the client gets in place of this answer, for which there is no room.
 fn not_kept(answer: &[u8]) -> Bytes {
     const WHY: &str = "the answer came, but was not kept: too many long ones that other clients have not read are held; a tool that was called has run";
@@ -254,33 +250,6 @@ impl Body for Whole {
     }
 }
 
-/// A message as an event; the id and the other fields of the event that it came in stay.
-pub(crate) fn event(message: &[u8], came_in: Option<&[u8]>) -> Bytes {
-    let mut event = BytesMut::with_capacity(message.len() + 16);
-    let fields =
-        came_in.into_iter().flat_map(|raw| raw.split(|byte| matches!(byte, b'\n' | b'\r')));
-    for field in fields {
-        let name = field.split(|byte| *byte == b':').next().unwrap_or_default();
-        if matches!(name, b"id" | b"event" | b"retry") {
-            event.extend_from_slice(field);
-            event.extend_from_slice(b"\n");
-        }
-    }
-    let lines = message.trim_ascii_end().split(|byte| matches!(byte, b'\n' | b'\r'));
-    for line in lines.filter(|line| !line.is_empty()) {
-        event.extend_from_slice(b"data: ");
-        event.extend_from_slice(line);
-        event.extend_from_slice(b"\n");
-    }
-    event.extend_from_slice(b"\n");
-    event.freeze()
-}
-
-/// The last event of a stream: the LF after its CR comes on its own, and readers of CRLF wait for it.
-pub(crate) fn ended(event: Bytes) -> Bytes {
-    if event.ends_with(b"\r") { [&event[..], b"\n"].concat().into() } else { event }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,23 +280,5 @@ mod tests {
         body.frame().await.unwrap().unwrap();
         drop(body);
         assert_eq!(reply.news().await, News::Left);
-    }
-
-    #[test]
-    fn a_last_event_is_whole_for_readers_of_crlf() {
-        for (came, sent) in [
-            ("data: x\n\n", "data: x\n\n"),
-            ("data: x\r\n\r\n", "data: x\r\n\r\n"),
-            ("data: x\r\n\r", "data: x\r\n\r\n"),
-        ] {
-            assert_eq!(ended(came.into()), sent);
-        }
-    }
-
-    #[test]
-    fn a_changed_message_keeps_the_fields_of_its_event() {
-        let raw = b"event: message\r\nid: 7\r\ndata: {\"a\":1}\r\n\r\n";
-        assert_eq!(event(b"{\"b\":2}\n", Some(raw)), "event: message\nid: 7\ndata: {\"b\":2}\n\n");
-        assert_eq!(event(b"{\n\"b\":2}", None), "data: {\ndata: \"b\":2}\n\n");
     }
 }

@@ -86,7 +86,7 @@ fn answered(ending: &Ending) -> bool {
 
 fn answer() -> Ending {
     let answer = super::super::call::Answer { line: Bytes::new(), id_range: 0..0, opaque: false };
-    Ending::Answered(answer, ToolOutcome::default())
+    Ending::Answered(Some(answer), ToolOutcome::default())
 }
 
 #[expect(clippy::disallowed_methods, reason = "a base for made-up times")]

@@ -11,6 +11,7 @@ use crate::mcp::{
     lines::{Item, Oversized},
     mark,
     message::{self, Guess, Line, Message, Token},
+    params::Params,
     scan,
 };
 use bytes::Bytes;
@@ -22,21 +23,14 @@ use tr_core::{Ran, ToolOutcome, internal::lock};
 /// The notice that the list of tools is no longer current.
 pub(crate) const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
-/// What a batch of the server contains.
-struct Survey {
-    /// The byte position of the first message that belongs to a call.
-    first: Option<usize>,
-    /// Whether a message before it is one of [`Concern::Guard`].
-    concerns_guard: bool,
-}
-
 /// What reads a message of a batch, besides the client.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Concern {
-    /// The call that it answers, or whose progress it reports.
-    Call,
+    None,
     /// The guard: it says that the tools changed, answers a request that is no tool call, or asks the client.
     Guard,
-    None,
+    /// The call that it answers, or whose progress it reports.
+    Call,
 }
 
 impl Proxy {
@@ -92,7 +86,7 @@ impl Proxy {
             _ if method == "ping" => {}
             Some(id) => self.wire.lock().in_flight.ask(id, Instant::now().into_std()),
             None if method == "notifications/cancelled" => {
-                self.end_ask(message.note().and_then(|it| it.request_id).and_then(Token::read));
+                self.end_ask(Params::of(message).request_id.and_then(Token::read));
             }
             None => {}
         }
@@ -102,27 +96,20 @@ impl Proxy {
     /// Parts that are no message pass together, since there may be millions.
     fn on_server_batch(&mut self, line: &Bytes) {
         let parts = || unchecked_elements(line).into_iter().flatten();
-        let Some(Survey { first, concerns_guard }) = self.survey(line) else {
-            return self.pass_to_client(line);
-        };
-        let Some(first) = first else {
-            if concerns_guard {
+        let Some(concern) = self.concern_of_batch(line) else { return self.pass_to_client(line) };
+        if concern < Concern::Call {
+            if concern == Concern::Guard {
                 parts().for_each(|part| self.learn_from(part));
             }
             return self.pass_to_client(line);
-        };
-        let place = |part: &[u8]| part.as_ptr().addr() - line.as_ptr().addr();
+        }
         let mut others: Option<Range<usize>> = None;
         for part in parts() {
-            let at = place(part);
             if batch::may_be_message(part) {
                 self.pass_others(line, others.take());
-                if at < first && !concerns_guard {
-                    self.pass_part(part);
-                } else {
-                    self.on_server_line(&[part, b"\n"].concat().into());
-                }
+                self.on_server_line(&[part, b"\n"].concat().into());
             } else {
+                let at = part.as_ptr().addr() - line.as_ptr().addr();
                 let begun = others.map_or(at, |it| it.start);
                 others = Some(begun..at + part.len());
             }
@@ -130,24 +117,16 @@ impl Proxy {
         self.pass_others(line, others);
     }
 
-    /// Reads each message of a batch, up to the first that belongs to a call; `None` if the batch is not
-    /// complete.
-    fn survey(&self, line: &Bytes) -> Option<Survey> {
-        let mut parts = unchecked_elements(line)?;
-        let mut survey = Survey { first: None, concerns_guard: false };
+    /// The most that a message of a batch concerns, of which no more are read than are needed to know; `None` if the
+    /// batch is not complete.
+    fn concern_of_batch(&self, line: &Bytes) -> Option<Concern> {
+        let (mut parts, mut most) = (unchecked_elements(line)?, Concern::None);
         for part in &mut parts {
-            if survey.first.is_some() || !batch::may_be_message(part) {
-                continue;
-            }
-            match self.concern(part) {
-                Concern::Call => {
-                    survey.first = Some(part.as_ptr().addr() - line.as_ptr().addr());
-                }
-                Concern::Guard => survey.concerns_guard = true,
-                Concern::None => {}
+            if most < Concern::Call && batch::may_be_message(part) {
+                most = most.max(self.concern(part));
             }
         }
-        (!parts.torn).then_some(survey)
+        (!parts.torn).then_some(most)
     }
 
     /// Handles a message of [`Concern::Guard`] in a batch that passes whole; ignores others.
@@ -209,14 +188,6 @@ impl Proxy {
         }
     }
 
-    /// Forwards a message of a batch as a line.
-    fn pass_part(&mut self, part: &[u8]) {
-        if self.mode == Mode::Enforce {
-            self.to_client.line(part);
-            self.to_client.part(b"\n");
-        }
-    }
-
     /// Replaces bytes that are no UTF-8 as a client's decoder would, if the line then matches a call.
     fn on_unreadable(&mut self, line: &Bytes) {
         if let Some(repaired) = message::repaired(line)
@@ -240,13 +211,12 @@ impl Proxy {
         }
         let outcome = guessed::guessed(line, &guess, false);
         let answer = Answer { line: line.clone(), id_range: guess.place, opaque: true };
-        self.end_attempt(&guess.id, answer, |_| outcome);
+        self.end_attempt(&guess.id, Some(answer), |_| outcome);
     }
 
     fn on_progress(&mut self, line: &Bytes, message: &Message<'_>) {
-        let note = message.note();
-        let progress = note.as_ref().and_then(|note| note.progress);
-        let raw = note.and_then(|note| note.progress_token);
+        let Params { progress, progress_token: raw, .. } = Params::of(message);
+        let progress = progress.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let now = Instant::now().into_std();
         let relay = match raw.and_then(Token::read) {
             Some(token) => self.wire.lock().in_flight.progressed(&token, progress, now),
@@ -266,14 +236,14 @@ impl Proxy {
         }
         let id_range = message::range(line, raw);
         let answer = Answer { line: line.clone(), id_range, opaque: false };
-        self.end_attempt(&id, answer, |kept| answer::outcome(message, kept));
+        self.end_attempt(&id, Some(answer), |kept| answer::outcome(message, kept));
     }
 
     /// Ends the attempt that this answers with the outcome, which is to be kept or not; else it may pass.
-    fn end_attempt(
+    pub(super) fn end_attempt(
         &mut self,
         id: &Token,
-        answer: Answer,
+        answer: Option<Answer>,
         outcome: impl FnOnce(bool) -> ToolOutcome,
     ) {
         let answered = self.wire.lock().in_flight.answered(id);
@@ -286,11 +256,9 @@ impl Proxy {
             }
             Answered::Late { owed, pass } => {
                 self.wire.settle(&owed, outcome(true));
-                if pass {
-                    self.pass_to_client(&answer.line);
-                }
+                answer.filter(|_| pass).iter().for_each(|it| self.pass_to_client(&it.line));
             }
-            Answered::Unmatched => self.pass_to_client(&answer.line),
+            Answered::Unmatched => answer.iter().for_each(|it| self.pass_to_client(&it.line)),
         }
     }
 

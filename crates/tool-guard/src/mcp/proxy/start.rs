@@ -1,5 +1,5 @@
 //! The start of a call: its identity, the calls that block it, and its record.
-use super::Proxy;
+use super::{Finished, Proxy};
 use crate::mcp::{
     Mode,
     call::{Request, Trace},
@@ -21,7 +21,7 @@ use tr_core::{
 const SHOWN: usize = 200;
 
 impl Proxy {
-    pub(super) fn start(&mut self, request: Request) {
+    pub(super) fn start(&mut self, request: Request) -> Option<Finished> {
         let Request { call: mut mcp, arguments, mut identity, continues, traceparent, said } =
             request;
         let tool = mcp.tool.clone();
@@ -80,7 +80,7 @@ impl Proxy {
             if let Some(counted) = counted {
                 counted.end(&refused);
             }
-            return self.on_step(Some((mcp, repeatable, refused)));
+            return Some((mcp, repeatable, refused));
         }
         // A caller that gives it a key of its own declares that it is intended. A host that runs its tools may
         // have been forbidden to make the earlier call.
@@ -120,8 +120,7 @@ impl Proxy {
             }
             (mcp, repeatable, end)
         };
-        let finished = self.calls.begin(Box::pin(run));
-        self.on_step(finished);
+        self.calls.begin(Box::pin(run))
     }
 
     /// What a person who settles the call reads of it.

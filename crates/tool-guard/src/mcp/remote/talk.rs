@@ -12,8 +12,9 @@ use crate::mcp::{
     failure::Failure,
     http_names::{METHOD, NAME, SESSION, VERSION},
     lines::Item,
-    message::{self, Line, Token, cancelled},
+    message::{self, Line, Token},
     out::{Outgoing, Sent},
+    params::cancelled,
     until::until,
     upstream::{Heard, Hearing, Posted, Upstream, error, is_protocol_refusal, next_of},
 };

@@ -4,7 +4,8 @@ use crate::{
     front::access::text,
     mcp::{
         http_names::{KEY, METHOD, NAME, VERSION},
-        message::{self, CallParams, Line, Message},
+        message::{self, Line, Message},
+        params::Params,
     },
 };
 use bytes::Bytes;
@@ -38,9 +39,7 @@ pub(super) fn probe(
 /// What a request of this version says of its client.
 pub(crate) fn client_meta(request: &[u8]) -> Map<String, Value> {
     let Line::One(message) = message::read(request) else { return Map::new() };
-    let params: Option<CallParams<'_>> =
-        message.params.and_then(|raw| message::object(raw.get()).ok());
-    let meta = params.and_then(|params| serde_json::from_str(params.meta?.get()).ok());
+    let meta = Params::of(&message).meta.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let mut meta: Map<String, Value> = meta.unwrap_or_default();
     meta.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
     meta

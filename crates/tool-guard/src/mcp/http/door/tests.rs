@@ -5,7 +5,7 @@ use crate::{
     mcp::{
         Options,
         failure::Failure,
-        http::Presence,
+        presence::Presence,
         upstream::{Heard, Hearing, Posted},
     },
 };
@@ -68,7 +68,7 @@ fn result(id: &Value, text: &str) -> Bytes {
     format!(r#"{{ "jsonrpc":"2.0","id":{id}, "result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#).into()
 }
 
-impl Behind for Scripted {
+impl Backend for Scripted {
     fn path(&self) -> &'static str {
         "/mcp"
     }

@@ -5,8 +5,9 @@ use super::ids::{Ids, Refused};
 use crate::mcp::{
     answer,
     failure::Failure,
-    http::Presence,
+    limits::MAX_WAITING_BYTES,
     message::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, cancellation},
+    presence::Presence,
     upstream::Heard,
 };
 use bytes::{Bytes, BytesMut};
@@ -16,9 +17,6 @@ use std::{
     task::Waker,
 };
 use tr_core::{FailureInfo, Ran, Verdict};
-
-/// How many bytes may wait for the server before posts wait, and for posts before it is no longer read.
-pub(super) const HIGH_WATER: usize = 4 * 1024 * 1024;
 
 /// Whether the posts are those of one client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +75,7 @@ impl Posts {
 
     /// Whether a message may be posted now; else `waker` is woken when it may.
     pub(super) fn has_room(&mut self, waker: Option<&Waker>) -> bool {
-        let has_room = self.gone.is_some() || self.queued - self.written < HIGH_WATER as u64;
+        let has_room = self.gone.is_some() || self.queued - self.written < MAX_WAITING_BYTES as u64;
         if let Some(waker) = waker.filter(|_| !has_room) {
             self.waiting.push(waker.clone());
         }
@@ -86,7 +84,7 @@ impl Posts {
 
     /// Whether more of the server's output may be read. A client that reads slowly holds up no other client.
     pub(super) fn may_read(&self) -> bool {
-        self.sharing == Sharing::Clients || self.unread < HIGH_WATER
+        self.sharing == Sharing::Clients || self.unread < MAX_WAITING_BYTES
     }
 
     /// Posts a message; returns the number of the post.
@@ -230,7 +228,7 @@ impl Posts {
     /// So many bytes were written to the server.
     pub(super) fn wrote(&mut self, bytes: usize) {
         self.written += bytes as u64;
-        if self.queued - self.written < HIGH_WATER as u64 {
+        if self.queued - self.written < MAX_WAITING_BYTES as u64 {
             self.waiting.drain(..).for_each(Waker::wake);
         }
     }

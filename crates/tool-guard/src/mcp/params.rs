@@ -1,10 +1,53 @@
-//! What a client says about a call in `_meta`, read once.
-use super::message::{self, Message, present};
+//! The params of a message and their `_meta`: all members that the guard reads. Values of another type are ignored.
+use super::message::{self, Line, Message, Token, present, string};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 
-/// The members of `_meta` that the guard reads. Values of another type are ignored.
+/// The params.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Params<'l> {
+    #[serde(borrow)]
+    pub(crate) name: Option<&'l RawValue>,
+    pub(crate) arguments: Option<&'l RawValue>,
+    #[serde(rename = "_meta")]
+    pub(crate) meta: Option<&'l RawValue>,
+    #[serde(rename = "inputResponses")]
+    pub(crate) input_responses: Option<&'l RawValue>,
+    #[serde(rename = "requestState")]
+    pub(crate) request_state: Option<&'l RawValue>,
+    /// Of a resource.
+    pub(crate) uri: Option<&'l RawValue>,
+    /// The request that is cancelled.
+    #[serde(default, rename = "requestId", deserialize_with = "present")]
+    pub(crate) request_id: Option<&'l RawValue>,
+    #[serde(rename = "progressToken")]
+    pub(crate) progress_token: Option<&'l RawValue>,
+    pub(crate) progress: Option<&'l RawValue>,
+    /// Of `initialize`.
+    #[serde(rename = "clientInfo")]
+    client: Option<&'l RawValue>,
+}
+
+impl<'l> Params<'l> {
+    /// The params of a message; none if they are ambiguous.
+    pub(crate) fn of(message: &Message<'l>) -> Self {
+        message.params.and_then(|raw| message::object(raw.get()).ok()).unwrap_or_default()
+    }
+
+    /// Their `_meta`; nothing if it is ambiguous.
+    pub(crate) fn meta(&self) -> Meta<'l> {
+        self.meta.and_then(|raw| message::object(raw.get()).ok()).unwrap_or_default()
+    }
+}
+
+/// The id of the request that a line cancels.
+pub(crate) fn cancelled(line: &[u8]) -> Option<Token> {
+    let Line::One(message) = message::read(line) else { return None };
+    (message.method.as_deref()? == "notifications/cancelled").then_some(())?;
+    Token::read(Params::of(&message).request_id?)
+}
+
+/// The members of `_meta`.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Meta<'l> {
     #[serde(borrow, rename = "progressToken")]
@@ -12,8 +55,7 @@ pub(crate) struct Meta<'l> {
     /// `null` counts as present, but is no usable key.
     #[serde(borrow, default, rename = "idempotencyKey", deserialize_with = "present")]
     pub(crate) idempotency_key: Option<&'l RawValue>,
-    #[serde(borrow)]
-    pub(crate) traceparent: Option<Cow<'l, str>>,
+    pub(crate) traceparent: Option<&'l RawValue>,
     /// Codex's description of its turn.
     #[serde(borrow, rename = "x-codex-turn-metadata")]
     codex_turn: Option<&'l RawValue>,
@@ -31,6 +73,9 @@ pub(crate) struct Meta<'l> {
     /// The version of MCP, which 2026-07-28 and later ones name with each request.
     #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
     pub(crate) version: Option<&'l RawValue>,
+    /// The subscription that a message of the server's belongs to.
+    #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
+    pub(crate) subscription: Option<&'l RawValue>,
     // Members that name conversations, and no calls.
     #[serde(borrow, rename = "vscode.conversationId")]
     pub(crate) vscode: Option<&'l RawValue>,
@@ -77,15 +122,13 @@ impl Meta<'_> {
         let Some(raw) = self.codex_turn.map(RawValue::get) else {
             return Said { client, ..Said::default() };
         };
-        let inner: Option<String> =
-            raw.starts_with('"').then(|| serde_json::from_str(raw).ok()).flatten();
+        let inner = self.codex_turn.and_then(string);
         let described = inner.as_deref().unwrap_or(raw);
         if described.starts_with('{') {
             let turn: CodexTurn<'_> = message::object(described).unwrap_or_default();
             return Said { turn: text(turn.turn_id), model: text(turn.model), client };
         }
-        let turn = inner.filter(|turn| !turn.is_empty()).map(Into::into);
-        Said { turn, model: None, client }
+        Said { turn: text(self.codex_turn), model: None, client }
     }
 }
 
@@ -99,23 +142,15 @@ fn client(raw: &RawValue) -> Option<Box<str>> {
     })
 }
 
-#[derive(Default, Deserialize)]
-struct Initialize<'l> {
-    #[serde(borrow, rename = "clientInfo")]
-    client: Option<&'l RawValue>,
-}
-
 /// The client whose `initialize` this is, as `name/version`.
 pub(crate) fn initializes(message: &Message<'_>) -> Option<Box<str>> {
-    let params = message.params.filter(|_| message.method.as_deref() == Some("initialize"))?;
-    let said: Initialize<'_> = message::object(params.get()).ok()?;
-    said.client.and_then(client)
+    message.method.as_deref().filter(|method| *method == "initialize")?;
+    Params::of(message).client.and_then(client)
 }
 
 /// A member's text; clients may put anything into `_meta`, so other types count as none.
 pub(crate) fn text(raw: Option<&RawValue>) -> Option<Box<str>> {
-    let text: String = serde_json::from_str(raw?.get()).ok()?;
-    (!text.is_empty()).then(|| text.into())
+    string(raw?).filter(|text| !text.is_empty()).map(|text| text.into_owned().into())
 }
 
 #[cfg(test)]

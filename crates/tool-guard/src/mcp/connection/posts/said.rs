@@ -1,17 +1,20 @@
 //! What the server says: to which post each message goes.
-use super::{HIGH_WATER, Posts, Sharing, size};
-use crate::mcp::{child::ids::For, http::Presence, lines::Item, proxy::too_long, upstream::Heard};
+use super::{Posts, Sharing, size};
+use crate::mcp::{
+    connection::ids::For, limits::MAX_WAITING_BYTES, lines::Item, presence::Presence,
+    proxy::too_long, upstream::Heard,
+};
 use bytes::Bytes;
 use tool_reliability::telemetry::TARGET;
 
 /// How many bytes of the server's own messages are kept while no stream of the client's is open.
 pub(super) const MAX_KEPT: usize = 256 * 1024;
 /// How many bytes may wait for the clients of one server before those that read slowly get no more.
-const MAX_UNREAD: usize = 16 * HIGH_WATER;
+const MAX_UNREAD: usize = 16 * MAX_WAITING_BYTES;
 
 impl Posts {
     /// Handles an item of the server's output.
-    pub(in crate::mcp::child) fn on_server(&mut self, item: Item) {
+    pub(in crate::mcp::connection) fn on_server(&mut self, item: Item) {
         match item {
             Item::Line(lines) => {
                 // Lines that concern no call come together.
@@ -99,7 +102,7 @@ impl Posts {
     /// Whether a post may hold back a message, beside those that its client has not read.
     fn may_hold(&self, number: u64, size: usize) -> bool {
         let held = self.posts.get(&number).map_or(0, |post| post.bytes);
-        let most = if self.unread < MAX_UNREAD { HIGH_WATER } else { 0 };
+        let most = if self.unread < MAX_UNREAD { MAX_WAITING_BYTES } else { 0 };
         held == 0 || held + size <= most
     }
 

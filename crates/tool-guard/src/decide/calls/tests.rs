@@ -1,47 +1,34 @@
-//! Events as lines of MCP.
+//! Events as calls and results.
 use super::*;
 use crate::decide::events::Event;
+use serde_json::Value;
 
-fn before(line: &str, then: impl FnOnce(&Before<'_>)) {
-    match Event::read(line.as_bytes()).unwrap() {
-        (_, Event::Before(before)) => then(&before),
-        other => panic!("{other:?}"),
-    }
+fn requested(line: &str, turn: Option<&str>) -> Result<(Request, Option<Box<RawValue>>), String> {
+    let Ok((_, Event::Before(before))) = Event::read(line.as_bytes()) else { panic!("{line}") };
+    request(Token::Number("3".into()), &before, turn, &Client::default())
 }
 
-/// The content of the line that ends a call with these members.
+/// The result of a call that ended with these members.
 fn ended(members: &str) -> Value {
     let line = format!(r#"{{"id":2,"event":"after","before":1,{members}}}"#);
     let (_, Event::After(after)) = Event::read(line.as_bytes()).unwrap() else { panic!() };
-    let line: Value = serde_json::from_slice(&end(7, &after)).unwrap();
-    assert_eq!(line["id"], 7);
-    line["result"].clone()
+    serde_json::from_str(result(&after).get()).unwrap()
 }
 
 #[test]
 fn params_pass_as_they_are_and_options_of_the_envelope_are_taken_out() {
     let line = r#"{"id":1,"event":"before","tool":"pay","params":{"cents":12345678901234567890123,"a":1.0}}"#;
-    before(line, |before| {
-        let Call { line, params } = call(3, before, None).unwrap();
-        let text = String::from_utf8(line.to_vec()).unwrap();
-        assert!(
-            text.contains(r#""arguments":{"cents":12345678901234567890123,"a":1.0}"#),
-            "{text}"
-        );
-        assert!(params.is_none());
-    });
+    let (request, params) = requested(line, None).unwrap();
+    assert_eq!(request.arguments.get(), r#"{"cents":12345678901234567890123,"a":1.0}"#);
+    assert!(params.is_none() && !request.identity.is_keyed());
     let line =
         r#"{"id":1,"event":"before","tool":"pay","params":{"a":1,"_utee":{"idempotencyKey":"k"}}}"#;
-    before(line, |before| {
-        let Call { line, params } = call(3, before, Some("t")).unwrap();
-        assert_eq!(params.unwrap().get(), r#"{"a":1}"#);
-        let line: Value = serde_json::from_slice(&line).unwrap();
-        assert_eq!(line["params"]["_meta"]["idempotencyKey"], "k");
-        assert_eq!(line["params"]["_meta"]["x-codex-turn-metadata"]["turn_id"], "t");
-    });
-    before(r#"{"id":1,"event":"before","tool":"pay","params":{"_utee":7}}"#, |before| {
-        assert!(call(3, before, None).unwrap_err().contains("/_utee"));
-    });
+    let (request, params) = requested(line, Some("t")).unwrap();
+    assert_eq!((params.unwrap().get(), request.arguments.get()), (r#"{"a":1}"#, r#"{"a":1}"#));
+    assert!(request.identity.is_keyed());
+    assert_eq!(request.said.turn.as_deref(), Some("t"));
+    let wrong = r#"{"id":1,"event":"before","tool":"pay","params":{"_utee":7}}"#;
+    assert!(requested(wrong, None).unwrap_err().contains("/_utee"));
 }
 
 #[test]

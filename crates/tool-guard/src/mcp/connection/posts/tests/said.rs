@@ -61,10 +61,10 @@ fn a_slow_client_among_others_holds_up_none_and_gets_its_answer() {
     let (slow, other) = (posted(&mut posts, &call(1), true), posted(&mut posts, &call(2), true));
     let wire = written(&mut posts);
     for _ in 0..20 {
-        says(&mut posts, &progress(&wire[0]["id"], HIGH_WATER / 4));
+        says(&mut posts, &progress(&wire[0]["id"], MAX_WAITING_BYTES / 4));
     }
-    assert!(posts.may_read() && posts.unread <= HIGH_WATER);
-    let long = "x".repeat(2 * HIGH_WATER);
+    assert!(posts.may_read() && posts.unread <= MAX_WAITING_BYTES);
+    let long = "x".repeat(2 * MAX_WAITING_BYTES);
     says(&mut posts, &json!({ "id": wire[0]["id"], "result": long }));
     says(&mut posts, &json!({ "id": wire[1]["id"], "result": 2 }));
     assert!(posts.may_read());
@@ -82,11 +82,11 @@ fn a_subscription_that_is_read_too_slowly_ends() {
     let wire = written(&mut posts).remove(0);
     let meta = json!({ "io.modelcontextprotocol/subscriptionId": wire["id"] });
     let note = json!({ "method": "notifications/resources/updated",
-                       "params": { "_meta": meta, "x": "x".repeat(HIGH_WATER / 4) } });
+                       "params": { "_meta": meta, "x": "x".repeat(MAX_WAITING_BYTES / 4) } });
     for _ in 0..20 {
         says(&mut posts, &note);
     }
-    assert!(posts.unread <= HIGH_WATER);
+    assert!(posts.unread <= MAX_WAITING_BYTES);
     let cancelled = written(&mut posts);
     assert_eq!(cancelled.len(), 1);
     assert_eq!(cancelled[0]["params"]["requestId"], wire["id"]);

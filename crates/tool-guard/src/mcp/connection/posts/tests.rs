@@ -229,7 +229,7 @@ fn what_is_too_long_is_told_to_who_waits_for_it() {
 fn unread_answers_stop_the_reading_and_unwritten_posts_the_posting() {
     let mut posts = Posts::new(Sharing::Session);
     let call = posted(&mut posts, &ask(1), false);
-    let long = json!({ "method": "n", "params": "x".repeat(HIGH_WATER) });
+    let long = json!({ "method": "n", "params": "x".repeat(MAX_WAITING_BYTES) });
     assert!(posts.may_read());
     says(&mut posts, &long);
     assert!(!posts.may_read());

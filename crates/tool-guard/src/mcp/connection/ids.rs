@@ -6,7 +6,8 @@ use crate::mcp::{
     batch,
     elements::elements,
     lines::Oversized,
-    message::{self, Guess, Line, Message, Token, present},
+    message::{self, Guess, Line, Message, Token},
+    params::{Meta, Params},
     scan,
 };
 use bytes::Bytes;
@@ -84,28 +85,6 @@ pub(super) enum For {
     Server(Oversized),
     /// No client waits for it.
     Nobody,
-}
-
-/// The members of `params` in which ids and tokens stand.
-#[derive(Default, Deserialize)]
-struct Params<'l> {
-    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
-    meta: Option<&'l RawValue>,
-    #[serde(borrow, default, rename = "requestId", deserialize_with = "present")]
-    request_id: Option<&'l RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct Meta<'l> {
-    #[serde(borrow, default, rename = "progressToken", deserialize_with = "present")]
-    progress_token: Option<&'l RawValue>,
-    #[serde(
-        borrow,
-        default,
-        rename = "io.modelcontextprotocol/subscriptionId",
-        deserialize_with = "present"
-    )]
-    subscription: Option<&'l RawValue>,
 }
 
 /// The parts of a line that are replaced.
@@ -227,11 +206,10 @@ impl Ids {
             let Some((raw, number)) = numbered(message.id) else { return For::Nobody };
             return self.answer(line, number, message::range(line, raw), message.result);
         };
-        let note = message.note();
-        let note = note.as_ref();
+        let params = Params::of(message);
         match method {
             "notifications/progress" => {
-                let raw = note.and_then(|note| note.progress_token);
+                let raw = params.progress_token;
                 let open = raw.and_then(|raw| self.open.get(&number(raw)?));
                 match (raw, open.and_then(|open| Some((open.post, open.token.as_deref()?)))) {
                     (Some(raw), Some((post, token))) => {
@@ -242,7 +220,7 @@ impl Ids {
                 }
             }
             "notifications/cancelled" => {
-                let raw = note.and_then(|note| note.request_id);
+                let raw = params.request_id;
                 if raw.and_then(Token::read).is_some_and(|id| self.asked.remove(&id)) {
                     return For::Client { line: line.clone(), asks: false };
                 }
@@ -363,9 +341,7 @@ fn numbered(raw: Option<&RawValue>) -> Option<(&RawValue, u64)> {
 
 /// The id of the subscription that a message belongs to, in the `_meta` of its params or its result.
 fn subscription(of: &RawValue) -> Option<&RawValue> {
-    let params: Params<'_> = message::object(of.get()).ok()?;
-    let meta: Meta<'_> = message::object(params.meta?.get()).ok()?;
-    meta.subscription
+    message::object::<Params<'_>>(of.get()).ok()?.meta().subscription
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tr_core::{Ran, internal::lock};
 
 /// A server of these lines of shell.
-fn server(script: &str, sharing: Sharing, max_line: usize) -> Mux {
+fn server(script: &str, sharing: Sharing, max_line: usize) -> Connection {
     // The supervisor is this test's own program, so the lines run without it.
     let mut child = tokio::process::Command::new("sh")
         .args(["-c", script])
@@ -15,7 +15,7 @@ fn server(script: &str, sharing: Sharing, max_line: usize) -> Mux {
         .spawn()
         .unwrap();
     let input = child.stdin.take();
-    Mux::over(Server { supervisor: child, input }, "sh".into(), sharing, max_line).unwrap()
+    Connection::over(Server { supervisor: child, input }, "sh".into(), sharing, max_line).unwrap()
 }
 
 fn ask(id: u64) -> Bytes {
@@ -101,7 +101,8 @@ async fn an_answer_beyond_the_limit_is_not_kept() {
 #[tokio::test]
 async fn a_server_that_does_not_read_makes_posts_wait() {
     let mux = server("sleep 0.2; cat > /dev/null", Sharing::Session, 1 << 30);
-    let long: Bytes = json!({ "method": "n", "params": "x".repeat(HIGH_WATER) }).to_string().into();
+    let long: Bytes =
+        json!({ "method": "n", "params": "x".repeat(MAX_WAITING_BYTES) }).to_string().into();
     let mut first = mux.post(long.clone(), false, None);
     let mut second = mux.post(long, false, None);
     assert!(matches!(second.state, State::Waiting(_)));
@@ -119,11 +120,11 @@ async fn answers_that_nobody_reads_are_left_in_the_pipe() {
         tokio::task::yield_now().await;
     }
     let mut bytes = 0;
-    while bytes < 2 * HIGH_WATER {
+    while bytes < 2 * MAX_WAITING_BYTES {
         match call.next().await {
             Some(Heard::Message { line, .. }) => bytes += line.len(),
             other => panic!("{other:?}"),
         }
-        assert!(lock(&mux.0.posts).unread < HIGH_WATER + 2 * AT_ONCE);
+        assert!(lock(&mux.0.posts).unread < MAX_WAITING_BYTES + 2 * BYTES_AT_ONCE);
     }
 }

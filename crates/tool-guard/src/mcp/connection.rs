@@ -1,10 +1,16 @@
 //! One running server on pipes that many posts share.
-use super::posts::{Gone, HIGH_WATER, Message, Posts, Sharing};
+mod ids;
+mod posts;
+
+pub(crate) use self::posts::Sharing;
+
+use self::posts::{Gone, Message, Posts};
 use crate::{
     mcp::{
-        http::Presence,
+        limits::{BYTES_AT_ONCE, MAX_WAITING_BYTES},
         lines::Lines,
-        server::{self, Server},
+        presence::Presence,
+        server::{self, INPUT_GRACE, LINGER, Server},
         until::until,
         upstream::Heard,
     },
@@ -18,7 +24,6 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex},
     task::{Context, Poll},
-    time::Duration,
 };
 use tokio::{
     net::unix::pipe,
@@ -29,16 +34,9 @@ use tokio::{
 use tool_reliability::telemetry::TARGET;
 use tr_core::internal::lock;
 
-/// How long a server may take to end after its input has.
-const GRACE: Duration = Duration::from_secs(5);
-/// How long the output of a server that has ended may be silent before it counts as closed, too.
-const LINGER: Duration = Duration::from_millis(200);
-/// How many bytes are handled before posts get theirs.
-const AT_ONCE: usize = 64 * 1024;
-
 /// A running server.
 #[derive(Clone, Debug)]
-pub(super) struct Mux(Arc<Shared>);
+pub(crate) struct Connection(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -53,16 +51,16 @@ enum Ends {
     Runs,
     /// It was asked to end.
     Asked,
-    /// Its processes are gone.
-    Over,
+    /// Its processes are gone; its exit code, if it ended by itself.
+    Over(Option<u8>),
 }
 
-impl Mux {
+impl Connection {
     /// Starts `command`, from the main thread.
     ///
     /// # Errors
     /// If no process can be started.
-    pub(super) fn start(
+    pub(crate) fn start(
         command: &[OsString],
         sharing: Sharing,
         max_line: usize,
@@ -72,7 +70,7 @@ impl Mux {
     }
 
     /// Shares a running server with this name.
-    fn over(
+    pub(crate) fn over(
         mut server: Server,
         name: Box<str>,
         sharing: Sharing,
@@ -82,9 +80,9 @@ impl Mux {
             server.take_output().into_owned_fd().and_then(pipe::Receiver::from_owned_fd)?;
         let (ends, _) = watch::channel(Ends::Runs);
         let shared = Shared { posts: Mutex::new(Posts::new(sharing)), wake: Notify::new(), ends };
-        let mux = Self(Arc::new(shared));
+        let connection = Self(Arc::new(shared));
         let io = Io {
-            shared: mux.0.clone(),
+            shared: connection.0.clone(),
             server,
             output: Some(output),
             lines: Lines::new(max_line),
@@ -93,11 +91,11 @@ impl Mux {
             name,
         };
         tokio::spawn(io.run());
-        Ok(mux)
+        Ok(connection)
     }
 
     /// Posts a message.
-    pub(super) fn post(&self, line: Bytes, is_mutating: bool, presence: Option<&Presence>) -> Post {
+    pub(crate) fn post(&self, line: Bytes, is_mutating: bool, presence: Option<&Presence>) -> Post {
         let presence = presence.cloned().unwrap_or_default();
         let message = Message { line, is_mutating, presence };
         let mut posts = lock(&self.0.posts);
@@ -143,7 +141,7 @@ impl Mux {
     }
 
     /// Ends the server.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.0.ends.send_if_modified(|ends| {
             let runs = *ends == Ends::Runs;
             if runs {
@@ -154,9 +152,11 @@ impl Mux {
         self.0.wake.notify_one();
     }
 
-    /// Waits until its processes are gone.
-    pub(super) async fn ended(&self) {
-        let _ = self.0.ends.subscribe().wait_for(|ends| *ends == Ends::Over).await;
+    /// Waits until its processes are gone; returns its exit code, if it ended by itself.
+    pub(crate) async fn ended(&self) -> Option<u8> {
+        let mut ends = self.0.ends.subscribe();
+        let ended = ends.wait_for(|ends| matches!(ends, Ends::Over(_))).await;
+        if let Ok(Ends::Over(code)) = ended.as_deref() { *code } else { None }
     }
 }
 
@@ -232,12 +232,12 @@ impl Io {
             // What is left of the server answers nothing, however long it takes to end.
             lock(&self.shared.posts).end(Gone::Ended);
         }
-        let why = self.end().await;
+        let (why, code) = self.end().await;
         if matches!(why, Gone::NotStarted(_)) {
             tracing::warn!(target: TARGET, event = "mcp_child_not_started");
         }
         lock(&self.shared.posts).end(why);
-        self.shared.ends.send_replace(Ends::Over);
+        self.shared.ends.send_replace(Ends::Over(code));
     }
 
     /// Carries lines until the server's end, or until it is asked to end.
@@ -277,7 +277,7 @@ impl Io {
                         return;
                     }
                     // Who reads as fast as the server writes, falls behind by no more than that.
-                    if lock(&shared.posts).unread >= AT_ONCE {
+                    if lock(&shared.posts).unread >= BYTES_AT_ONCE {
                         yield_now().await;
                     }
                 }
@@ -296,7 +296,7 @@ impl Io {
         let Some(output) = &self.output else { return true };
         let mut posts = lock(&self.shared.posts);
         let (mut bytes, mut ended) = (0, false);
-        while bytes < AT_ONCE && !ended {
+        while bytes < BYTES_AT_ONCE && !ended {
             match output.try_read_buf(self.lines.buffer()) {
                 Ok(0) => ended = true,
                 Ok(read) => bytes += read,
@@ -316,24 +316,25 @@ impl Io {
         ended
     }
 
-    /// Ends the server and what it has started; returns why it answers nothing any more.
-    async fn end(&mut self) -> Gone {
+    /// Ends the server and what it has started; returns why it answers nothing any more, and its exit code.
+    async fn end(&mut self) -> (Gone, Option<u8>) {
         self.output = None;
         self.server.close_input();
-        let code = timeout(GRACE, server::exit(&mut self.server.supervisor)).await.ok().flatten();
+        let code =
+            timeout(INPUT_GRACE, server::exit(&mut self.server.supervisor)).await.ok().flatten();
         self.server.end().await;
         let why = match code {
             Some(NOT_FOUND) if !self.heard => "was not found",
             Some(NOT_STARTED) if !self.heard => "cannot be run",
-            _ => return Gone::Ended,
+            _ => return (Gone::Ended, code),
         };
         let name = &self.name;
         let why = format!("the MCP server cannot be started: the command {name} {why}");
-        Gone::NotStarted(why.into())
+        (Gone::NotStarted(why.into()), code)
     }
 }
 
-const _: () = assert!(HIGH_WATER > AT_ONCE);
+const _: () = assert!(MAX_WAITING_BYTES > BYTES_AT_ONCE);
 
 #[cfg(test)]
 mod tests;
