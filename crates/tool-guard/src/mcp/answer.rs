@@ -3,7 +3,7 @@ use super::{
     call::McpCall,
     elements::unchecked_elements,
     failure::in_full,
-    message::{self, Message},
+    message::{self, CallResult, Message, RpcError, string},
     notes,
     unknowns::{Unknowns, leaves_unknown},
     warnings::{Repeatable, advice, joined, warning},
@@ -17,18 +17,6 @@ use tr_core::{
     BoxError, Classification, Json, Ran, ToolError, ToolManifest, ToolOutcome, Verdict, classify,
     one_line,
 };
-
-/// The parts of a `tools/call` result that distinguish success from failure.
-#[derive(Deserialize)]
-struct CallResult<'l> {
-    #[serde(default, rename = "isError")]
-    is_error: bool,
-    #[serde(borrow, default, rename = "_meta")]
-    meta: Option<&'l RawValue>,
-    content: Option<&'l RawValue>,
-    #[serde(borrow, default, rename = "resultType")]
-    kind: Option<&'l RawValue>,
-}
 
 /// The part of a failure's `_meta` that a guard, or a tool with the same convention, writes.
 #[derive(Deserialize)]
@@ -48,26 +36,16 @@ fn own_word(meta: Option<&RawValue>) -> Option<OwnWord> {
     serde_json::from_str(meta?.get()).ok().map(|meta: Meta| meta.error)
 }
 
-#[derive(Deserialize)]
-struct RpcError<'l> {
-    #[serde(default)]
-    code: i64,
-    #[serde(borrow, default)]
-    message: Cow<'l, str>,
-    data: Option<&'l RawValue>,
-}
-
 /// Reads the server's answer. A success is copied only if it is to be `kept`.
 pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
     if let Some(raw) = answer.error {
-        let error: RpcError<'_> = message::object(raw.get()).unwrap_or(RpcError {
-            code: 0,
-            message: Cow::Borrowed(raw.get()),
-            data: None,
-        });
-        let pending = pending_error(error.code, error.data);
-        let end = pending.unwrap_or_else(|| classify::json_rpc(error.code, &error.message).end);
-        let mut failure = ToolError::new(end.code, bounded(&error.message)).classified(end);
+        let error = message::object::<RpcError<'_>>(raw.get());
+        let text = error.as_ref().ok().and_then(|it| it.message.map_or(Some("".into()), string));
+        let (text, error) = (text.unwrap_or_else(|| raw.get().into()), error.unwrap_or_default());
+        let code = error.code().unwrap_or_default();
+        let pending = pending_error(code, error.data);
+        let end = pending.unwrap_or_else(|| classify::json_rpc(code, &text).end);
+        let mut failure = ToolError::new(end.code, bounded(&text)).classified(end);
         failure.details = Some(raw.to_owned().into());
         return ToolOutcome::failure(failure);
     }
@@ -78,7 +56,7 @@ pub(crate) fn outcome(answer: &Message<'_>, kept: bool) -> ToolOutcome {
 pub(crate) fn of_result(raw: &RawValue, kept: bool) -> ToolOutcome {
     let result: Result<CallResult<'_>, _> = message::object(raw.get());
     match result {
-        Ok(result) if result.is_error => {
+        Ok(result) if result.is_error.is_some_and(|raw| raw.get() == "true") => {
             let text = text_of(result.content);
             let mut end = classify::mcp_is_error(&text).end;
             if let Some(OwnWord { ran, retriable }) = own_word(result.meta) {
@@ -104,8 +82,9 @@ pub(crate) fn of_result(raw: &RawValue, kept: bool) -> ToolOutcome {
 /// run.
 fn says_not_run(outcome: &ToolOutcome, codes: &[Box<str>]) -> bool {
     let details = outcome.error().and_then(|error| error.details.as_ref());
-    let code = details.and_then(|raw| message::object::<RpcError<'_>>(raw.get()).ok());
-    code.is_some_and(|error| codes.iter().any(|code| code.parse() == Ok(error.code)))
+    let error = details.and_then(|raw| message::object::<RpcError<'_>>(raw.get()).ok());
+    let said = error.and_then(|error| error.code());
+    said.is_some_and(|said| codes.iter().any(|code| code.parse() == Ok(said)))
 }
 
 /// The outcome, corrected by the tool's codes.
@@ -324,8 +303,7 @@ fn pending() -> Classification<'static> {
 
 /// Whether a result with this `resultType` does not end its call.
 fn is_pending(result_type: Option<&RawValue>) -> bool {
-    let said = result_type.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
-    said.as_deref() == Some(INPUT_REQUIRED)
+    result_type.and_then(string).as_deref() == Some(INPUT_REQUIRED)
 }
 
 /// The outcome of a result that does not end its call.

@@ -5,6 +5,7 @@ use super::{
     scan,
 };
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use std::ops::Range;
 
 /// A request in a line of the client's.
@@ -51,6 +52,14 @@ pub(crate) fn asks(line: &[u8], most: usize, is_taken: impl Fn(&Token) -> bool) 
         }
     }
     Asks::Others(others)
+}
+
+/// The ids of the requests in a batch.
+pub(crate) fn requests(line: &[u8]) -> impl Iterator<Item = &RawValue> {
+    each(line).filter_map(|one| {
+        let message = message::object::<Message<'_>>(one).ok()?;
+        message.method.and(message.id)
+    })
 }
 
 /// The ids of the answers in a batch.

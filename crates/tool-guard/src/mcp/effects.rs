@@ -74,6 +74,8 @@ struct Tool<'l> {
     name: Box<str>,
     #[serde(borrow)]
     annotations: Option<&'l RawValue>,
+    #[serde(rename = "inputSchema")]
+    schema: Option<&'l RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -134,9 +136,9 @@ impl Effects {
     /// Reads a page of the server's list. A tool that was listed as harmful stays so for the whole
     /// connection.
     pub(crate) fn learn(&mut self, result: &RawValue) {
-        self.mirrored.learn(result);
         for tool in listed_tools(result) {
             let Ok(tool) = message::object::<Tool<'_>>(tool) else { continue };
+            self.mirrored.learn(&tool.name, tool.schema);
             let annotations: Option<Annotations> =
                 tool.annotations.and_then(|raw| message::object(raw.get()).ok());
             let said = annotations.as_ref().and_then(Annotations::effect);

@@ -198,11 +198,7 @@ impl Client {
             .or(claude_session)
             .or(named_conversation)
             .or_else(|| others.into_iter().find_map(text));
-        let given = self.via.as_ref().and_then(|via| via.given.clone());
-        let given = given.map(|id| call(BY_REQUEST, id, false, None));
-        let own = id.or(named);
-        let call = own.filter(|own| own.strong || given.is_none()).or(given);
-        Identity { call, client_id, conversation }
+        Identity { call: id.or(named), client_id, conversation }
     }
 
     /// The identity by the configuration's rules.
@@ -360,10 +356,12 @@ impl Identity {
         self.call.as_ref().filter(|call| !call.strong).map(|call| &*call.id)
     }
 
-    /// Gives a call without an id one of the guard's.
+    /// Gives a call without a strong id one of the guard's.
     pub(crate) fn give(&mut self, id: &str) {
-        let (kind, id) = (BY_REQUEST.into(), id.into());
-        self.call.get_or_insert(CallId { kind, id, strong: false, conversation: None });
+        if !self.is_strong() {
+            let (kind, id) = (BY_REQUEST.into(), id.into());
+            self.call = Some(CallId { kind, id, strong: false, conversation: None });
+        }
     }
 
     /// Whether the caller declares that this is a call of its own.

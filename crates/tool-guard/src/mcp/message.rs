@@ -32,6 +32,36 @@ pub(crate) struct Message<'l> {
     pub(crate) jsonrpc: Option<Cow<'l, str>>,
 }
 
+/// The members of a JSON-RPC error that the guard reads.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct RpcError<'l> {
+    #[serde(borrow)]
+    code: Option<&'l RawValue>,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) message: Option<&'l RawValue>,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) data: Option<&'l RawValue>,
+}
+
+impl RpcError<'_> {
+    pub(crate) fn code(&self) -> Option<i64> {
+        serde_json::from_str(self.code?.get()).ok()
+    }
+}
+
+/// The members of a result that the guard reads.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct CallResult<'l> {
+    #[serde(borrow)]
+    pub(crate) content: Option<&'l RawValue>,
+    #[serde(rename = "isError")]
+    pub(crate) is_error: Option<&'l RawValue>,
+    #[serde(default, rename = "_meta", deserialize_with = "present")]
+    pub(crate) meta: Option<&'l RawValue>,
+    #[serde(rename = "resultType")]
+    pub(crate) kind: Option<&'l RawValue>,
+}
+
 /// The kinds of lines that the guard distinguishes.
 #[derive(Debug)]
 pub(crate) enum Line<'l> {
@@ -46,9 +76,17 @@ pub(crate) enum Line<'l> {
     },
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many lines and bodies this thread has read.
+    pub(crate) static READS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
 /// Reads a line. Bytes that are no UTF-8 make it unreadable wherever they are: some servers replace them, and
 /// a line made from them would be no valid JSON either.
 pub(crate) fn read(line: &[u8]) -> Line<'_> {
+    #[cfg(test)]
+    READS.set(READS.get() + 1);
     let read = std::str::from_utf8(line).ok().and_then(|text| {
         if text.trim_ascii_start().starts_with('[') {
             return serde_json::from_str::<IgnoredAny>(text).ok().map(|_| Line::Batch);
@@ -145,6 +183,11 @@ impl Message<'_> {
         Token::read(self.id?)
     }
 
+    /// The client's first request.
+    pub(crate) fn is_initialize(&self) -> bool {
+        self.method.as_deref() == Some("initialize")
+    }
+
     /// A request to run a tool.
     pub(crate) fn is_tool_call(&self) -> bool {
         self.method.as_deref() == Some("tools/call")
@@ -236,6 +279,12 @@ pub(crate) fn with_newline(line: &[u8]) -> Bytes {
     }
     one.push(b'\n');
     one.into()
+}
+
+/// The error in a body, if it has one.
+pub(crate) fn error(body: &[u8]) -> Option<RpcError<'_>> {
+    let Line::One(message) = read(body) else { return None };
+    Some(object(message.error?.get()).unwrap_or_default())
 }
 
 /// The JSON text of the id under which a line is answered.

@@ -1,6 +1,5 @@
 //! The arguments that a tool's schema has repeated in headers `mcp-param-…`: `x-mcp-header` of MCP 2026-07-28.
-use super::{elements::listed_tools, message};
-use serde::Deserialize;
+use memchr::memmem;
 use serde_json::{Value, value::RawValue};
 use std::{borrow::Cow, collections::HashMap};
 
@@ -24,31 +23,18 @@ struct Argument {
     name: Box<str>,
 }
 
-#[derive(Deserialize)]
-struct Tool<'l> {
-    name: Box<str>,
-    #[serde(borrow, rename = "inputSchema")]
-    schema: Option<&'l RawValue>,
-}
-
 impl Mirrored {
-    /// Reads a page of the server's list.
-    pub(crate) fn learn(&mut self, result: &RawValue) {
+    /// Reads what the server's list says of a tool.
+    pub(crate) fn learn(&mut self, name: &str, schema: Option<&RawValue>) {
         // Few servers have such tools.
-        let says = memchr::memmem::find(result.get().as_bytes(), ANNOTATION.as_bytes()).is_some();
-        if !says && self.0.is_empty() {
-            return;
-        }
-        for tool in listed_tools(result) {
-            let Ok(Tool { name, schema }) = message::object::<Tool<'_>>(tool) else { continue };
-            let schema = schema.filter(|schema| schema.get().contains(ANNOTATION));
-            let schema: Option<Value> = schema.and_then(|it| serde_json::from_str(it.get()).ok());
-            let arguments = schema.and_then(|schema| arguments(&schema)).unwrap_or_default();
-            if arguments.is_empty() {
-                self.0.remove(&name);
-            } else if self.0.len() < MAX_TOOLS || self.0.contains_key(&name) {
-                self.0.insert(name, arguments);
-            }
+        let says =
+            |raw: &&RawValue| memmem::find(raw.get().as_bytes(), ANNOTATION.as_bytes()).is_some();
+        let schema = schema.filter(says).and_then(|raw| serde_json::from_str(raw.get()).ok());
+        let arguments = schema.and_then(|schema| arguments(&schema)).unwrap_or_default();
+        if arguments.is_empty() {
+            self.0.remove(name);
+        } else if self.0.len() < MAX_TOOLS || self.0.contains_key(name) {
+            self.0.insert(name.into(), arguments);
         }
     }
 
@@ -122,13 +108,12 @@ fn is_token(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{json, value::to_raw_value};
 
     fn learnt(properties: &Value) -> Mirrored {
-        let tool = json!({ "name": "pay", "inputSchema": { "properties": properties } });
-        let list = json!({ "tools": [tool, 7, { "name": "other" }] });
         let mut mirrored = Mirrored::default();
-        mirrored.learn(&serde_json::value::to_raw_value(&list).unwrap());
+        mirrored.learn("pay", Some(&to_raw_value(&json!({ "properties": properties })).unwrap()));
+        mirrored.learn("other", None);
         mirrored
     }
 
@@ -178,8 +163,7 @@ mod tests {
     #[test]
     fn a_later_list_is_believed() {
         let mut mirrored = learnt(&json!({ "a": { "type": "string", "x-mcp-header": "A" } }));
-        let list = json!({ "tools": [{ "name": "pay", "inputSchema": {} }] });
-        mirrored.learn(&serde_json::value::to_raw_value(&list).unwrap());
+        mirrored.learn("pay", Some(&to_raw_value(&json!({})).unwrap()));
         assert_eq!(headers(&mirrored, &json!({ "a": "x" })), []);
     }
 }

@@ -1,21 +1,14 @@
 //! The guard's notes for the model, added below the server's own text.
 use super::{
     mark,
-    message::{self, Line, present},
+    message::{self, CallResult, Line, RpcError, string},
 };
 use bytes::Bytes;
-use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
 /// A block of text that the guard wrote, as JSON.
 pub(super) fn block(text: &str) -> Value {
     json!({ "type": "text", "text": text, "_meta": { mark::NAME: true } })
-}
-
-#[derive(Deserialize)]
-struct CallResult<'l> {
-    #[serde(borrow, default)]
-    content: Option<&'l RawValue>,
 }
 
 /// The result with more blocks of text; the rest stays as the server wrote it.
@@ -39,20 +32,6 @@ pub(super) fn below_result(result: &str, notes: &[String]) -> String {
     with_value(result, content, &format!("[{own}{comma}{blocks}]"))
 }
 
-#[derive(Deserialize)]
-struct RpcError<'l> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    message: Option<&'l RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
-    data: Option<&'l RawValue>,
-}
-
-#[derive(Deserialize)]
-struct WithMeta<'l> {
-    #[serde(borrow, default, rename = "_meta", deserialize_with = "present")]
-    meta: Option<&'l RawValue>,
-}
-
 /// The error with more lines in its message. Its data names the guard's lines, if it is an object or missing.
 /// For an error that is no object, the message is what is `known`.
 pub(super) fn below_error(error: &str, known: &str, notes: &[String]) -> String {
@@ -62,7 +41,7 @@ pub(super) fn below_error(error: &str, known: &str, notes: &[String]) -> String 
         let message = lines(known);
         return with_mark(&format!(r#"{{"code":-32603,"message":{message}}}"#), notes);
     };
-    let own: Option<String> = read.message.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let own = read.message.and_then(string);
     if notes.is_empty() {
         return error.to_owned();
     }
@@ -97,12 +76,14 @@ fn in_data(error: &str, member: &str) -> Option<String> {
 
 /// The object with a member in its `_meta`, if that can carry it.
 fn in_meta(object: &str, member: &str) -> Option<String> {
-    match message::object::<WithMeta<'_>>(object).ok()? {
-        WithMeta { meta: None } => Some(with_member(object, &format!("\"_meta\":{{{member}}}"))),
-        WithMeta { meta: Some(own) } if own.get().starts_with('{') => {
+    match message::object::<CallResult<'_>>(object).ok()? {
+        CallResult { meta: None, .. } => {
+            Some(with_member(object, &format!("\"_meta\":{{{member}}}")))
+        }
+        CallResult { meta: Some(own), .. } if own.get().starts_with('{') => {
             Some(with_value(object, own, &with_member(own.get(), member)))
         }
-        WithMeta { .. } => None,
+        CallResult { .. } => None,
     }
 }
 

@@ -144,8 +144,7 @@ fn client(raw: &RawValue) -> Option<Box<str>> {
 
 /// The client whose `initialize` this is, as `name/version`.
 pub(crate) fn initializes(message: &Message<'_>) -> Option<Box<str>> {
-    message.method.as_deref().filter(|method| *method == "initialize")?;
-    Params::of(message).client.and_then(client)
+    message.is_initialize().then(|| Params::of(message).client.and_then(client)).flatten()
 }
 
 /// A member's text; clients may put anything into `_meta`, so other types count as none.

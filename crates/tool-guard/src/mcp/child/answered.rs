@@ -7,12 +7,13 @@ use crate::{
     mcp::{
         answer,
         backend::refused,
+        batch,
         connection::Post,
         failure::Failure,
         guard::Guard,
-        message::{self, Line, Message, NOT_FORWARDED},
+        message::{self, Line, NOT_FORWARDED},
         proxy::too_long,
-        upstream::{self, Heard},
+        upstream::Heard,
     },
 };
 use bytes::Bytes;
@@ -47,22 +48,15 @@ impl Asked {
     /// # Errors
     /// If it is no message.
     pub(super) fn of(body: &Bytes) -> Result<Self, Box<Answered>> {
-        let is_request = |message: &Message<'_>| message.method.is_some() && message.id.is_some();
         match message::read(body) {
             Line::One(message) => Ok(Self {
                 id: message.id.map_or("null", |id| id.get()).into(),
-                requests: usize::from(is_request(&message)),
+                requests: usize::from(message.method.is_some() && message.id.is_some()),
                 method: message.method.as_deref().map(Into::into),
             }),
             Line::Batch => {
-                let mut ids =
-                    crate::mcp::batch::parts(body).filter_map(|part| match message::read(&part) {
-                        Line::One(message) if is_request(&message) => {
-                            message.id.map(|id| Box::from(id.get()))
-                        }
-                        _ => None,
-                    });
-                let id = ids.next();
+                let mut ids = batch::requests(body);
+                let id = ids.next().map(|id| id.get().into());
                 let requests = usize::from(id.is_some()) + ids.count();
                 Ok(Self { id: id.unwrap_or_else(|| "null".into()), method: None, requests })
             }
@@ -173,8 +167,7 @@ pub(super) fn not_started(id: &str, error: &io::Error) -> Answered {
 }
 
 fn error_code(line: &[u8]) -> Option<i64> {
-    let Line::One(message) = message::read(line) else { return None };
-    message.error.map(|_| upstream::error(line).unwrap_or_default())
+    message::error(line).map(|error| error.code().unwrap_or_default())
 }
 
 /// The answer beyond a limit that may hold for so long: nothing ran.

@@ -72,8 +72,7 @@ impl Backend for Remote {
     }
 
     async fn other(&self, request: Request<Bytes>) -> Answered {
-        let begins = matches!(message::read(request.body()), Line::One(message)
-            if message.method.as_deref() == Some("initialize"));
+        let begins = matches!(message::read(request.body()), Line::One(it) if it.is_initialize());
         // One that is resumed may carry the answer of a call.
         let is_own = request.method() == Method::GET && !request.headers().contains_key(LAST_EVENT);
         let until = begins.then(|| Instant::now() + STARTS);

@@ -20,6 +20,7 @@ use crate::{
         guard::Guard,
         http_names::{KEY, LAST_EVENT, METHOD, NAME, SESSION, VERSION, is_modern},
         identity::Via,
+        lines::Item,
         message::{
             self, INVALID_REQUEST, Line, MISMATCH, Message, NOT_FORWARDED, PARSE_ERROR, Token,
         },
@@ -240,8 +241,13 @@ impl<B: Backend> Inside<B> {
                 "too many calls run at once: this one was not made; send it again later";
             return refused(StatusCode::SERVICE_UNAVAILABLE, &id_text, NOT_FORWARDED, WHY);
         };
-        let mut unnamed = None;
-        if let Some(call) = self.unnamed(&body, message, &via) {
+        let is_call = message.is_tool_call() && self.guard.mode == Mode::Enforce;
+        let client = self.guard.client(&home.caller).via(via.clone());
+        let request = is_call.then(|| call::Request::read(&body, message, &client).ok());
+        let (mut request, mut unnamed) = (request.flatten(), None);
+        if let Some(request) = &mut request
+            && let Some(call) = self.unnamed(request, &via)
+        {
             let own = match via.session() {
                 // The same request, sent once more.
                 Some(session) => {
@@ -254,6 +260,7 @@ impl<B: Backend> Inside<B> {
             let begun = self.guard.equal_calls.begin(call, own).await;
             via.begun(&begun);
             if let Begun::As(call) = begun {
+                request.identity.give(call.id());
                 unnamed = Some(call);
             }
         }
@@ -261,6 +268,11 @@ impl<B: Backend> Inside<B> {
         let mut proxy = self.guard.proxy(client).with_messages();
         if let Some(client) = self.sessions.client(&home) {
             proxy.know_client(client);
+        }
+        match request.map(|request| proxy.begin(request)) {
+            Some(Ok(finished)) => proxy.on_step(finished),
+            // It is no call, or refused.
+            _ => proxy.on_client(&Item::Line(body)),
         }
         let (response, answer) = oneshot::channel();
         let (behind, headers) = (self.behind.at(&head.uri), head.headers);
@@ -270,7 +282,7 @@ impl<B: Backend> Inside<B> {
         let longest = self.guard.limits.hard;
         // It is large, and a task moves its future several times.
         tokio::spawn(Box::pin(async move {
-            exchange.run(body, run, longest).await;
+            exchange.run(run, longest).await;
             drop(place);
         }));
         let answer = answer.await.unwrap_or_else(|_| respond(StatusCode::ACCEPTED, Bytes::new()));
@@ -280,11 +292,7 @@ impl<B: Backend> Inside<B> {
 
 impl<B> Inside<B> {
     /// A call that may change something and has no strong id, as equal ones see it.
-    fn unnamed(&self, body: &Bytes, message: &Message<'_>, via: &Via) -> Option<Call> {
-        let is_call = message.is_tool_call() && self.guard.mode == Mode::Enforce;
-        is_call.then_some(())?;
-        let client = self.guard.client(via.caller()).via(via.clone());
-        let request = call::Request::read(body, message, &client).ok()?;
+    fn unnamed(&self, request: &call::Request, via: &Via) -> Option<Call> {
         let (tool, identity) = (&*request.call.tool, &request.identity);
         if identity.is_strong() || !self.guard.may_change(tool) {
             return None;

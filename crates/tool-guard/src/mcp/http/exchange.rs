@@ -11,7 +11,7 @@ use crate::{
         failure::Failure,
         http_names::{is_modern, status_of},
         lines::Item,
-        message::{NOT_FORWARDED, Token, answered},
+        message::{self, NOT_FORWARDED, Token, answered},
         out::{Outgoing, Sent},
         params::cancelled,
         presence::Watched,
@@ -101,10 +101,9 @@ impl<B: Backend> Exchange<B> {
 
     /// Carries the message, and the answer. It ends when nothing more can be learnt: a call that was given up
     /// is heard for at most `longest`, since its late answer settles its record.
-    pub(crate) async fn run(mut self, message: Bytes, mut orders: Run, longest: Duration) {
+    pub(crate) async fn run(mut self, mut orders: Run, longest: Duration) {
         let begun = Instant::now();
         let takes_events = are_taken(&self.headers);
-        self.proxy.on_client(&Item::Line(message));
         let mut wanted = self.proxy.key.map(|key| orders.wants(key));
         let (mut leaving, mut is_cancelled) = (None, false);
         loop {
@@ -343,13 +342,8 @@ impl<B: Backend> Exchange<B> {
             call.cut();
         }
         let ends = |open: &Open| open.attempt.as_ref().is_some_and(|it| !it.outlives_stream(true));
-        (self.is_modern && self.open.iter().any(ends)).then(|| {
-            let id = self.id.to_json();
-            format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{{\"requestId\":{id}}}}}"
-            )
-            .into()
-        })
+        (self.is_modern && self.open.iter().any(ends))
+            .then(|| message::cancellation(self.id.to_json(), "its client left"))
     }
 }
 

@@ -115,9 +115,9 @@ mod tests {
     }
 
     fn faulty(arguments: &str, headers: &[(&'static str, &'static str)]) -> Option<i64> {
-        let list = r#"{"tools":[{"name":"pay","inputSchema":{"properties":{"region":{"type":"string","x-mcp-header":"Region"},"row":{"type":"integer","x-mcp-header":"Row"}}}}]}"#;
+        let schema = r#"{"properties":{"region":{"type":"string","x-mcp-header":"Region"},"row":{"type":"integer","x-mcp-header":"Row"}}}"#;
         let mut tools = Mirrored::default();
-        tools.learn(serde_json::from_str(list).unwrap());
+        tools.learn("pay", serde_json::from_str(schema).unwrap());
         let body = format!(
             r#"{{"id":1,"method":"tools/call","params":{{"name":"pay","arguments":{arguments},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
         );

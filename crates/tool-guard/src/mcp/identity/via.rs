@@ -28,9 +28,7 @@ pub(crate) struct Via {
     pub(super) key: Option<Result<Box<str>, Utf8Error>>,
     /// Its connection if it has no session: it tells clients without a credential apart.
     connection: Box<str>,
-    /// The id that the guard gave a call without a strong one.
-    pub(super) given: Option<Box<str>>,
-    /// For how long the call had run that has this id.
+    /// For how long the call had run that it joined.
     pub(super) joined: Option<Duration>,
     /// An equal call of another client that is in the way, and how it ended.
     pub(super) in_the_way: Option<Option<Ended>>,
@@ -98,10 +96,10 @@ impl Via {
         }
     }
 
-    /// Sets by what a call without a strong id is recognised, or what is in its way.
+    /// Sets what a call without a strong id joins, or what is in its way.
     pub(crate) fn begun(&mut self, begun: &Begun) {
         match begun {
-            Begun::As(call) => (self.given, self.joined) = (Some(call.id().into()), call.joined),
+            Begun::As(call) => self.joined = call.joined,
             Begun::Refused(end) => self.in_the_way = Some(*end),
         }
     }

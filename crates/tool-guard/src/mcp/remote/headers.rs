@@ -1,7 +1,12 @@
 //! Headers of requests to a server at an address: the operator's, and those that repeat parts of a message.
 use crate::{
     files::read_secret,
-    mcp::mirrored::{self, Mirrored},
+    mcp::{
+        http_names::{METHOD, NAME, VERSION},
+        message::{self, Line, string},
+        mirrored::{self, Mirrored},
+        params::Params,
+    },
     secrets,
 };
 use anyhow::Context as _;
@@ -10,7 +15,6 @@ use hyper::{
     HeaderMap,
     header::{HeaderName, HeaderValue},
 };
-use serde_json::Value;
 use std::{
     fs,
     os::unix::fs::MetadataExt as _,
@@ -21,47 +25,36 @@ use std::{
 use tool_reliability::telemetry::TARGET;
 use tr_core::internal::lock;
 
-/// What a message of MCP 2026-07-28 repeats in its headers.
-pub(super) struct Modern {
-    pub(super) version: String,
-    pub(super) method: String,
-    pub(super) name: Option<String>,
-    /// Of a call.
-    pub(super) arguments: Value,
-}
-
-pub(super) fn modern(body: &[u8]) -> Option<Modern> {
-    // Most messages do not name it.
-    memchr::memmem::find(body, b"io.modelcontextprotocol/protocolVersion")?;
-    let mut body: Value = serde_json::from_slice(body).ok()?;
-    let arguments = body["params"].get_mut("arguments").map(Value::take).unwrap_or_default();
-    let params = &body["params"];
-    let version = params["_meta"]["io.modelcontextprotocol/protocolVersion"].as_str()?;
-    let name = params["name"].as_str().or_else(|| params["uri"].as_str());
-    Some(Modern {
-        version: version.to_owned(),
-        method: body["method"].as_str()?.to_owned(),
-        name: name.map(str::to_owned),
-        arguments,
-    })
-}
-
-/// The headers that repeat the arguments of a call.
-pub(super) fn repeated(tools: &Mirrored, tool: &str, arguments: &Value) -> HeaderMap {
+/// The headers in which a message of MCP 2026-07-28 repeats parts of itself.
+pub(super) fn repeated(body: &[u8], tools: &Mirrored) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for (name, argument) in tools.of(tool, arguments) {
-        let name = format!("mcp-param-{name}").parse::<HeaderName>();
-        if let (Ok(name), Some(argument)) = (name, argument)
-            && let Some(value) = encoded(&mirrored::text(argument))
-        {
-            headers.insert(name, value);
-        }
+    // Most messages do not name it.
+    if memchr::memmem::find(body, b"io.modelcontextprotocol/protocolVersion").is_none() {
+        return headers;
     }
+    let Line::One(message) = message::read(body) else { return headers };
+    let params = Params::of(&message);
+    let version = params.meta().version.and_then(string);
+    let (Some(method), Some(version)) = (message.method.as_deref(), version) else {
+        return headers;
+    };
+    let name = params.name.and_then(string).or_else(|| params.uri.and_then(string));
+    let tool = name.clone().filter(|_| method == "tools/call").unwrap_or_default();
+    let arguments = params.arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let arguments = arguments.unwrap_or_default();
+    let mut parts = vec![(VERSION, version), (METHOD, method.into())];
+    parts.extend(name.map(|name| (NAME, name)));
+    parts.extend(tools.of(&tool, &arguments).filter_map(|(name, argument)| {
+        let name = format!("mcp-param-{name}").parse().ok()?;
+        Some((name, mirrored::text(argument?)))
+    }));
+    let values = parts.iter().filter_map(|(name, text)| Some((name.clone(), encoded(text)?)));
+    headers.extend(values);
     headers
 }
 
 /// Text as a header's value: in Base64 where it has other characters.
-pub(super) fn encoded(text: &str) -> Option<HeaderValue> {
+fn encoded(text: &str) -> Option<HeaderValue> {
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && text.trim() == text
         && !text.starts_with("=?");

@@ -2,7 +2,7 @@
 use crate::mcp::{
     batch,
     failure::Failure,
-    message::{self, Line, MISMATCH, Token, answered},
+    message::{self, Line, MISMATCH, Token},
     out::{Outgoing, Sent},
     upstream::{Heard, client_meta, error},
 };
@@ -117,7 +117,7 @@ impl Open {
     pub(super) fn on_heard(&mut self, heard: Option<&Heard>) {
         let answered: Vec<_> = match heard {
             Some(Heard::Message { line, .. }) => match message::read(line) {
-                Line::Batch => parts(line).filter_map(|part| answered(&part)).collect(),
+                Line::Batch => batch::answered(line).collect(),
                 read => read.answered(line).into_iter().collect(),
             },
             Some(Heard::Oversized(long)) if !long.asks => long.token().into_iter().collect(),
@@ -141,31 +141,12 @@ impl Open {
     }
 }
 
-/// The ids of the requests of a batch.
-pub(super) fn asked(line: &Bytes) -> Vec<Token> {
-    let ids = parts(line).filter_map(|part| match message::read(&part) {
-        Line::One(message) if message.method.is_some() => message.id.and_then(Token::read),
-        _ => None,
-    });
-    ids.collect()
-}
-
-fn parts(line: &Bytes) -> impl Iterator<Item = Bytes> {
-    batch::parts(line).filter(|part| batch::may_be_message(part))
-}
-
 pub(super) fn not_begun() -> Failure {
     let facts = FailureInfo::new("refused", Ran::No, Verdict::TRANSIENT);
     Failure::said(
         "The MCP server has lost the session and did not begin another; the tool did not run",
         facts,
     )
-}
-
-/// The message of a JSON-RPC error.
-pub(super) fn error_of(body: &[u8]) -> Option<String> {
-    let body: Value = serde_json::from_slice(body).ok()?;
-    Some(body["error"]["message"].as_str()?.to_owned())
 }
 
 /// What an answer says of the list of tools, which the guard asks for when a server refuses a call whose headers lack

@@ -1,18 +1,15 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
 use super::{
-    headers::{Modern, Own, encoded, modern, repeated},
-    open::{
-        Call, Held, Kind, Listed, Mismatch, Open, asked, error_of, list_request, listed,
-        repeated_in,
-    },
+    headers::{Own, repeated},
+    open::{Call, Held, Kind, Listed, Mismatch, Open, list_request, listed, repeated_in},
     own_stream::{own_stream, to_endpoint},
 };
 use crate::mcp::{
-    Effects,
+    Effects, batch,
     failure::Failure,
-    http_names::{METHOD, NAME, SESSION, VERSION},
+    http_names::{SESSION, VERSION},
     lines::Item,
-    message::{self, Line, Token},
+    message::{self, Line, Token, string},
     out::{Outgoing, Sent},
     params::cancelled,
     until::until,
@@ -80,7 +77,7 @@ impl Talk {
     pub(super) fn on_client(&mut self, item: &Item) {
         let Item::Line(line) = item else { return };
         if let Line::One(message) = message::read(line)
-            && message.method.as_deref() == Some("initialize")
+            && message.is_initialize()
             && let Some(id) = message.token()
         {
             self.initialize = Some((line.clone(), id));
@@ -89,7 +86,8 @@ impl Talk {
 
     /// Sends a message.
     pub(super) fn send(&mut self, outgoing: Outgoing) {
-        let begins = |line: &[u8]| matches!(message::read(line), Line::One(message) if message.method.as_deref() == Some("initialize"));
+        let begins =
+            |line: &[u8]| matches!(message::read(line), Line::One(it) if it.is_initialize());
         if self.is_lost && self.held.is_none() && !begins(&outgoing.line) {
             self.begin_again();
         }
@@ -110,7 +108,13 @@ impl Talk {
         }
         let Outgoing { line, attempt } = outgoing;
         let Line::One(message) = message::read(&line) else {
-            return self.post(line.clone(), attempt, None, asked(&line), Kind::Message);
+            return self.post(
+                line.clone(),
+                attempt,
+                None,
+                batch::requests(&line).filter_map(Token::read).collect(),
+                Kind::Message,
+            );
         };
         let method = message.method.as_deref();
         if method == Some("notifications/cancelled") {
@@ -134,7 +138,6 @@ impl Talk {
                 return;
             }
         }
-        let begins = method == Some("initialize");
         let id = message.token().filter(|_| method.is_some());
         if method == Some("notifications/initialized") {
             return self.initialized(line.clone());
@@ -144,7 +147,7 @@ impl Talk {
             Some("subscriptions/listen") => Kind::Subscription,
             _ => Kind::Message,
         };
-        if begins {
+        if kind == Kind::Begins {
             (self.session, self.version, self.is_lost) = (None, None, false);
         }
         self.post(line.clone(), attempt, id, Vec::new(), kind);
@@ -185,7 +188,7 @@ impl Talk {
             Line::One(message) => {
                 (message.id.filter(|_| message.method.is_some()).and_then(Token::read), Vec::new())
             }
-            _ => (None, asked(&line)),
+            _ => (None, batch::requests(&line).filter_map(Token::read).collect()),
         };
         let call =
             attempt.map(|sent| Call { body: line, sent, params: Vec::new(), is_again: false });
@@ -225,17 +228,7 @@ impl Talk {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let both = HeaderValue::from_static("application/json, text/event-stream");
         headers.insert(ACCEPT, both);
-        if let Some(Modern { version, method, name, arguments }) = modern(body) {
-            if let Some(tool) = name.as_deref().filter(|_| method == "tools/call") {
-                headers.extend(repeated(&lock(&self.effects).mirrored, tool, &arguments));
-            }
-            let parts = [(VERSION, Some(version)), (METHOD, Some(method)), (NAME, name)];
-            for (header, text) in parts {
-                if let Some(value) = text.and_then(|text| encoded(&text)) {
-                    headers.insert(header, value);
-                }
-            }
-        }
+        headers.extend(repeated(body, &lock(&self.effects).mirrored));
         headers
     }
 
@@ -350,7 +343,8 @@ impl Talk {
         if lost {
             verdict = Verdict::TRANSIENT;
         }
-        let said = error_of(response.body()).unwrap_or_default();
+        let said = message::error(response.body()).and_then(|error| string(error.message?));
+        let said = said.unwrap_or_default();
         let text = match &*said {
             "" => format!("The MCP server refused the request: {status}"),
             said => format!("The MCP server refused the request: {status}: {said}"),

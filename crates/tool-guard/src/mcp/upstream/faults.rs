@@ -2,12 +2,10 @@
 //! and what the client gets.
 use crate::mcp::{
     failure::Failure,
-    message::{METHOD_NOT_FOUND, MISMATCH},
+    message::{self, METHOD_NOT_FOUND, MISMATCH},
     options::StatusRules,
 };
 use hyper::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tool_reliability::config::StatusMeaning;
 use tr_core::{FailureInfo, Ran, SystemClock, Verdict, classify, code};
 
@@ -226,17 +224,7 @@ const fn code_of(status: StatusCode) -> &'static str {
 
 /// The code of the JSON-RPC error in a response's body, if it has one.
 pub(crate) fn error(body: &[u8]) -> Option<i64> {
-    #[derive(Deserialize)]
-    struct Body<'b> {
-        #[serde(borrow)]
-        error: &'b RawValue,
-    }
-    #[derive(Deserialize)]
-    struct Coded {
-        code: i64,
-    }
-    let Body { error } = serde_json::from_slice(body).ok()?;
-    serde_json::from_str(error.get()).ok().map(|Coded { code }| code)
+    message::error(body)?.code()
 }
 
 /// Whether a response to a preflight shows that the server serves this session: it knows neither the method

@@ -3,7 +3,7 @@ use crate::mcp::{
     batch,
     failure::Failure,
     lines::Oversized,
-    message::{self, Guess, Line, Token},
+    message::{self, Line, Token},
     out::Sent,
 };
 use bytes::Bytes;
@@ -130,10 +130,7 @@ impl Asks {
 /// Whether the message is an answer under this id.
 pub(super) fn answers(line: &Bytes, id: &Token) -> bool {
     match message::read(line) {
-        Line::Batch => batch::parts(line).any(|part| {
-            let guess = Guess::of(&part);
-            guess.is_some_and(|guess| guess.is_answer && guess.id == *id)
-        }),
+        Line::Batch => batch::answered(line).any(|it| it == *id),
         read => read.answered(line).as_ref() == Some(id),
     }
 }

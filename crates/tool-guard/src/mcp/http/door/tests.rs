@@ -380,3 +380,13 @@ async fn what_could_be_a_call_and_is_none_is_refused() {
     assert!(said.contains("-32602"), "{said}");
     bench.nothing_posted().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_body_of_a_call_and_its_answer_are_each_read_once() {
+    let mut bench = Bench::new().await;
+    let before = message::READS.get();
+    let waits = bench.send(&[], call("1", "pay", ""));
+    bench.posted().await.answer("paid");
+    timeout(Duration::from_secs(1), waits).await.unwrap().unwrap();
+    assert_eq!(message::READS.get() - before, 2);
+}

@@ -62,3 +62,15 @@ async fn one_request_too_many_passes_and_is_not_remembered() {
     assert!(said.contains("Connection closed: the MCP server has ended"));
     assert!(!said.contains("\"id\":65536"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn each_line_of_a_call_is_read_once() {
+    let mut bench = Bench::new(Mode::Enforce);
+    let before = message::READS.get();
+    bench.client(call("1", "pay").as_bytes());
+    bench.settle().await;
+    bench.server(done("1").as_bytes());
+    bench.settle().await;
+    assert_eq!(bench.client_gets(), done("1"));
+    assert_eq!(message::READS.get() - before, 2);
+}
