@@ -175,6 +175,11 @@ impl Found {
             (None, _) if self.fault == "unread_message" => {
                 "it is left as it is; what the agent reads there is not known".into()
             }
+            (None, _) if self.fault == "old_ordinal" => {
+                "Codex 0.169 leaves it out of the history that its app shows, and 0.151 to 0.153 \
+                 show nothing behind it; the model is sent it"
+                    .into()
+            }
             (None, _) => damage(&self.fault).into(),
         }
     }

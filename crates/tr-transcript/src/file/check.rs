@@ -11,7 +11,7 @@ use super::{
     report::FileReport,
 };
 use crate::{format::Format, validate::Severity};
-use serde::de::IgnoredAny;
+use serde::{Deserialize, de::IgnoredAny};
 use std::{
     collections::HashSet,
     io::{self, Read},
@@ -175,6 +175,8 @@ struct Run<'c> {
     /// Records read before the form is known, and where they are.
     undecided: Vec<(Box<str>, Place)>,
     undecided_bytes: usize,
+    /// The highest ordinal of Codex's records.
+    ordinal: Option<u64>,
     /// The kinds of the findings kept, once there are more than are kept.
     kinds: Option<HashSet<FileFault>>,
     evidence: Evidence,
@@ -189,6 +191,7 @@ impl<'c> Run<'c> {
             branch: check.form.map(|form| (form, Branch::new(form, check.window, check.members))),
             undecided: Vec::new(),
             undecided_bytes: 0,
+            ordinal: None,
             kinds: None,
             evidence: Evidence::new(check.form.is_some()),
             report: FileReport { is_whole: true, ..FileReport::default() },
@@ -203,6 +206,7 @@ impl<'c> Run<'c> {
             let Some(outline) = read(form, &record.text, self.check.most()) else { return false };
             let is_own = outline.is_own;
             self.push(outline, place);
+            self.order(form, &record.text, place);
             self.evidence.record(record, Some(is_own))
         } else {
             let shared = self.evidence.record(record, None);
@@ -216,6 +220,22 @@ impl<'c> Run<'c> {
         }
         self.share(shared, line);
         true
+    }
+
+    /// Compares the ordinal of a record of Codex's with those before it.
+    fn order(&mut self, form: FileForm, record: &str, Place { line, offset, .. }: Place) {
+        #[derive(Deserialize)]
+        struct Numbered {
+            ordinal: Option<u64>,
+        }
+        if form != FileForm::Codex || !record.contains("\"ordinal\"") {
+            return;
+        }
+        let Ok(Numbered { ordinal: Some(ordinal) }) = serde_json::from_str(record) else { return };
+        if self.ordinal.is_some_and(|last| ordinal <= last) {
+            self.find(FileFinding::of_record(FileFault::OldOrdinal, line, offset));
+        }
+        self.ordinal = self.ordinal.max(Some(ordinal));
     }
 
     /// Adds an entry to the branch.
@@ -280,6 +300,7 @@ impl<'c> Run<'c> {
         let held = mem::take(&mut self.undecided);
         self.evidence.decide(held.iter().map(|(text, place)| (place.line, form.owns(text))));
         for (text, place) in held {
+            self.order(form, &text, place);
             if let Some(outline) = read(form, &text, self.check.most()) {
                 self.push(outline, place);
             }

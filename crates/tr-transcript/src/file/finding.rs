@@ -27,6 +27,9 @@ pub enum FileFault {
     /// missing, another entry with its id differs, or (Claude Code) it has no `parentUuid`. The file is neither
     /// judged nor repaired.
     UnsurePlace,
+    /// A record of Codex's whose ordinal is not above those before it: Codex then does not show it. The model is
+    /// sent it.
+    OldOrdinal,
     /// In the messages that the model would be sent.
     #[serde(untagged)]
     Message(Fault),
@@ -149,6 +152,7 @@ impl fmt::Display for FileFinding {
             FileFault::PhantomParent => f.write_str("Entry whose parent is missing"),
             FileFault::ParentCycle => f.write_str("Entry whose parent is one of its descendants"),
             FileFault::UnreadMessage => f.write_str("Message that cannot be read"),
+            FileFault::OldOrdinal => f.write_str("Ordinal that is not above those before it"),
             FileFault::UnsurePlace => f.write_str("Record whose position is uncertain"),
             FileFault::Message(_) => f.write_str("Invalid message"),
         }

@@ -271,3 +271,30 @@ fn without_a_path_the_agents_sessions_are_checked() {
     assert_eq!(home.at_home(&["check"]).out, "✓ 1 session, clean\n");
     assert_eq!(Folder::new().at_home(&["check"]).code, 2);
 }
+
+/// Codex 0.169 logs "skipping duplicate or regressed rollout ordinal during projection", and sends the item.
+#[test]
+fn a_line_that_codex_does_not_show_is_told_and_stays() {
+    let numbered = |ordinal: u64, mut line: Value| {
+        line["ordinal"] = ordinal.into();
+        line
+    };
+    let meta = codex("session_meta", &json!({"id": "s", "cwd": "/", "cli_version": "0.153.4"}));
+    let lines = |ordinals: [u64; 4]| {
+        let lines = [meta.clone(), says("go"), says("on"), says("so?")];
+        ordinals.into_iter().zip(lines).map(|(at, line)| numbered(at, line)).collect::<Vec<_>>()
+    };
+    // A repair adds lines without an ordinal, and takes out lines that have one.
+    for rising in [lines([0, 1, 2, 3]), lines([0, 1, 5, 6])] {
+        assert!(!checked(&file(&rising), 0).out.contains("rdinal"));
+    }
+    for (ordinals, line) in [([0, 1, 1, 2], 3), ([0, 3, 2, 4], 3), ([0, 1, 2, 0], 4)] {
+        let folder = file(&lines(ordinals));
+        let out = checked(&folder, 0).out;
+        let told = format!("s.jsonl:{line}  Ordinal that is not above those before it");
+        assert!(out.contains(&told) && out.contains("the model is sent it"), "{out}");
+        let before = folder.read("s.jsonl");
+        folder.ends(0, &["repair", "--write", "s.jsonl"]);
+        assert_eq!(folder.read("s.jsonl"), before);
+    }
+}
