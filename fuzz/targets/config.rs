@@ -2,7 +2,7 @@
 //! named where it stands.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use tr_config::Config;
+use tr_config::{Config, Language};
 
 fuzz_target!(|text: &str| {
     let (value, file) = text.split_once('\0').unwrap_or(("7", text));
@@ -12,8 +12,8 @@ fuzz_target!(|text: &str| {
     let all = [
         Config::from_json(file),
         Config::from_toml(file),
-        Config::from_json_with(file, vars()),
-        Config::from_toml_with(file, vars()),
+        Config::from_text(file, Language::Json, vars()),
+        Config::from_text(file, Language::Toml, vars()),
     ];
     for error in all.into_iter().filter_map(Result::err) {
         assert!(!error.mistakes().is_empty() && !error.to_string().is_empty());

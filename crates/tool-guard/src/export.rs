@@ -184,7 +184,7 @@ fn fingerprint_key(config: &TelemetryConfig) -> anyhow::Result<Option<Fingerprin
         (Some(_), Some(_)) => bail!(
             "[telemetry] fingerprint_key_file and fingerprint_key_variable: give one of the two"
         ),
-        (Some(file), None) => secret_in(&crate::mcp::recording::at_home(Path::new(&**file)))?,
+        (Some(file), None) => secret_in(&config::at_home(Path::new(&**file)))?,
         (None, Some(name)) => {
             let text = env::var(&**name).map_err(|_| {
                 anyhow!("the variable {name} has no text: set it, or remove it from [telemetry] fingerprint_key_variable")

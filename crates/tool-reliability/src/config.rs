@@ -43,18 +43,21 @@ mod open;
 mod telemetry;
 
 use self::open::Stores;
-pub use self::{open::OpenError, telemetry::telemetry};
+pub use self::{
+    open::{OpenError, at_home},
+    telemetry::telemetry,
+};
 use crate::{Builder, ConfigError, ToolStack};
 use std::{env, mem, sync::Arc};
 pub use tr_config::{
-    BreakerConfig, BudgetConfig, CatalogError, Config, IdempotencyConfig, IdentityConfig,
-    LoopConfig, MetricNames, Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig,
-    RetryOptIn, RetrySettings, SessionPlace, SessionsConfig, SlowCalls, StatusMeaning,
-    StoreFailures, TelemetryConfig, ToolCatalog, UpstreamConfig,
+    BreakerConfig, BudgetConfig, CatalogError, Config, IdempotencyConfig, IdentityConfig, Language,
+    LoopConfig, Mistake, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryOptIn,
+    RetrySettings, SessionPlace, SessionsConfig, SlowCalls, StatusMeaning, StoreFailures,
+    TelemetryConfig, ToolCatalog, UpstreamConfig,
 };
 use tr_core::debug_parts;
 
-/// The variables of this process that are settings, for [`Config::from_json_with`] and its like.
+/// The variables of this process that are settings, for [`Config::from_text`].
 pub fn variables() -> impl Iterator<Item = (String, String)> {
     env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok().filter(|name| name.starts_with(PREFIX))?;

@@ -62,14 +62,13 @@ pub(crate) mod read;
 mod relations;
 pub(crate) mod shape;
 
-use self::shape::SourceLocation;
 pub use self::{
     endpoint::{Endpoint, Method},
     error::{CatalogError, Mistake},
 };
 use std::{cmp::Ordering, sync::Arc};
 use tr_core::{Capability, Effect, ToolCall, ToolId, ToolManifest};
-use tr_wire::read::Faults;
+use tr_wire::read::{At, Faults};
 
 #[cfg(feature = "schema")]
 pub(crate) use self::form::{Catalog, Tool};
@@ -93,21 +92,21 @@ struct Entry {
 
 impl Entry {
     #[cfg(feature = "input-schema")]
-    fn new(manifest: ToolManifest, location: Option<&SourceLocation>, faults: &mut Faults) -> Self {
+    fn new(manifest: ToolManifest, at: &At<'_>, faults: &mut Faults) -> Self {
         if let Some(Err(error)) = manifest.schema() {
-            let location = location.cloned().unwrap_or_default();
-            build::refuse(&location, "a JSON Schema", &error.to_string(), faults);
+            let at = At::Member(at, "input_schema");
+            build::refuse(&at, "a JSON Schema", &error.to_string(), faults);
         }
         Self { manifest: Arc::new(manifest), endpoint: None }
     }
 
     /// Without the feature `input-schema` a schema would be accepted but never checked.
     #[cfg(not(feature = "input-schema"))]
-    fn new(manifest: ToolManifest, location: Option<&SourceLocation>, faults: &mut Faults) -> Self {
+    fn new(manifest: ToolManifest, at: &At<'_>, faults: &mut Faults) -> Self {
         if manifest.input_schema.is_some() {
             const NONE: &str =
                 "no schema in a build without the feature `input-schema`, which checks it";
-            build::refuse(&location.cloned().unwrap_or_default(), NONE, "a schema", faults);
+            build::refuse(&At::Member(at, "input_schema"), NONE, "a schema", faults);
         }
         Self { manifest: Arc::new(manifest), endpoint: None }
     }

@@ -58,12 +58,13 @@ pub use self::{
     catalog::{CatalogError, Endpoint, MAX_TOOLS, Method, Mistake, ToolCatalog},
     rollout::{Mode, Rollout, Share, Stage},
     stack::{
-        BreakerConfig, BudgetConfig, Config, IdempotencyConfig, IdentityConfig, LoopConfig,
-        MetricNames, PREFIX, Preset, RecordBodies, RecordPlace, RecordsConfig, RetryOptIn,
-        RetrySettings, SessionPlace, SessionsConfig, SlowCalls, StatusMeaning, StoreFailures,
-        TelemetryConfig, UpstreamConfig, by_effect,
+        BreakerConfig, BudgetConfig, Config, IdempotencyConfig, IdentityConfig, LoopConfig, PREFIX,
+        Preset, RecordBodies, RecordPlace, RecordsConfig, RetryOptIn, RetrySettings, SessionPlace,
+        SessionsConfig, SlowCalls, StatusMeaning, StoreFailures, TelemetryConfig, UpstreamConfig,
+        by_effect,
     },
 };
+pub use tr_wire::read::Language;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

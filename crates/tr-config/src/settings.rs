@@ -8,7 +8,10 @@
 //! # Example
 //!
 //! ```
-//! use tr_config::settings::{Language, Origin, settings};
+//! use tr_config::{
+//!     Language,
+//!     settings::{Origin, settings},
+//! };
 //!
 //! let file = "{\n\"breaker\": {\"window\": 30}}";
 //! let vars = [("TOOL_RELIABILITY__RETRY__ATTEMPTS", "2")];
@@ -19,27 +22,18 @@
 //! # Ok::<_, tr_config::CatalogError>(())
 //! ```
 use crate::{
+    Language,
     catalog::CatalogError,
     schemas::{self, Key},
     stack::{
         Config, PREFIX,
+        read::values,
         variable::{Variable, put},
     },
 };
-use serde_json::{Map, Value};
-use std::{borrow::Cow, collections::HashMap};
-use tr_wire::read::{Faults, Kind, Node, Shape, Strictness, schemars, text};
-
-/// The language of a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Language {
-    /// JSON.
-    Json,
-    /// TOML.
-    #[cfg(feature = "toml")]
-    Toml,
-}
+use serde_json::Value;
+use std::collections::HashMap;
+use tr_wire::read::{Faults, Source, configuration};
 
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,105 +71,54 @@ pub fn settings<N: AsRef<str>, V: AsRef<str>>(
         .map(|(name, value)| (name.as_ref().into(), value.as_ref().into()))
         .collect();
     let pairs = || vars.iter().map(|(name, value)| (&**name, &**value));
-    let mut faults = Faults::of_configuration(file);
-    let tree = match language {
-        Language::Json => {
-            Config::from_json_with(file, pairs())?;
-            text::<Tree>(file, Strictness::Canonical, &mut faults)
-        }
-        #[cfg(feature = "toml")]
-        Language::Toml => {
-            Config::from_toml_with(file, pairs())?;
-            tr_wire::read::toml_text::<Tree>(file, &mut faults)
-        }
-    };
-    let (mut root, mut lines) = (Map::new(), HashMap::new());
-    if let Some((Value::Object(members), offsets)) = tree {
-        root = members;
-        lines = offsets;
-    }
-    let mut places = Vec::new();
-    for Variable { name, value } in pairs().filter_map(Variable::read) {
-        let place = put(&mut root, &name[PREFIX.len()..], value);
-        places.extend(place.map(|place| (place, name)));
-    }
+    Config::from_text(file, language, pairs())?;
     let keys = schemas::keys(&schemas::config());
-    let mut found = Vec::new();
-    walk(&Value::Object(root), &mut Vec::new(), &keys, &mut |path, value| {
-        let variable = places.iter().find(|(place, _)| path.starts_with(place));
-        let origin = match variable {
-            Some((_, name)) => Origin::Variable(name.clone()),
-            None => {
-                let offset = lines.get(path).copied().unwrap_or_default();
-                Origin::Line(file[..offset.min(file.len())].matches('\n').count() + 1)
-            }
+    let mut faults = Faults::of_configuration(file);
+    let found = configuration(file, language, &mut faults, |node, faults| {
+        let mut root = values(node, faults)?;
+        let mut places = Vec::new();
+        for Variable { name, value } in pairs().filter_map(Variable::read) {
+            let place = put(&mut root, &name[PREFIX.len()..], value);
+            places.extend(place.map(|place| (place, name)));
+        }
+        let mut found = Vec::new();
+        let mut see = |path: &Vec<String>, value: &Value, source: Option<Source<'_>>| {
+            let variable = places.iter().find(|(place, _)| path.starts_with(place));
+            let origin = match variable {
+                Some((_, name)) => Origin::Variable(name.clone()),
+                None => {
+                    let offset = source.map_or(0, |source| source.offset(faults));
+                    Origin::Line(file[..offset.min(file.len())].matches('\n').count() + 1)
+                }
+            };
+            found.push(Setting { path: path.clone(), value: value.clone(), origin });
         };
-        found.push(Setting { path: path.clone(), value: value.clone(), origin });
+        walk(&Value::Object(root), Some(node.source), &mut Vec::new(), &keys, &mut see);
+        Some(found)
     });
+    let mut found = found.unwrap_or_default();
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 
-/// The values of a text, and where each of them begins.
-struct Tree;
-
-impl Shape for Tree {
-    type Value = (Value, HashMap<Vec<String>, usize>);
-
-    fn expected() -> Cow<'static, str> {
-        "a value".into()
-    }
-
-    fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value> {
-        let mut offsets = HashMap::new();
-        let value = value_of(node, &mut Vec::new(), &mut offsets, faults);
-        Some((value, offsets))
-    }
-
-    fn schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!(true)
-    }
-}
-
-fn value_of(
-    node: &Node<'_>,
-    path: &mut Vec<String>,
-    offsets: &mut HashMap<Vec<String>, usize>,
-    faults: &Faults,
-) -> Value {
-    offsets.insert(path.clone(), node.source.offset(faults));
-    match node.source.members() {
-        Ok(members) if node.source.kind() == Kind::Object => {
-            let mut map = Map::new();
-            for (name, source) in members {
-                path.push(name.to_string());
-                map.insert(
-                    name.into(),
-                    value_of(&Node::new(node.at, source), path, offsets, faults),
-                );
-                path.pop();
-            }
-            Value::Object(map)
-        }
-        _ => serde_json::from_str(node.source.json().get()).unwrap_or_default(),
-    }
-}
-
-/// Visits all values that are not tables of keys.
+/// Visits all values that are not tables of keys, with what the file has there.
 fn walk(
     value: &Value,
+    source: Option<Source<'_>>,
     path: &mut Vec<String>,
     keys: &[Key],
-    see: &mut impl FnMut(&Vec<String>, &Value),
+    see: &mut impl FnMut(&Vec<String>, &Value, Option<Source<'_>>),
 ) {
     let table = value.as_object().filter(|_| path.is_empty() || is_table(path, keys));
     let Some(table) = table.filter(|table| path.is_empty() || !table.is_empty()) else {
-        see(path, value);
+        see(path, value, source);
         return;
     };
+    let members = source.and_then(|source| source.members().ok());
+    let members: HashMap<_, _> = members.into_iter().flatten().collect();
     for (name, value) in table {
         path.push(name.clone());
-        walk(value, path, keys, see);
+        walk(value, members.get(&**name).copied(), path, keys, see);
         path.pop();
     }
 }

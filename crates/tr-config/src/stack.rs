@@ -11,7 +11,7 @@
 //! ```
 //! # #[cfg(feature = "toml")] {
 //! use std::time::Duration;
-//! use tr_config::Config;
+//! use tr_config::{Config, Language};
 //!
 //! let config = Config::from_toml(r#"
 //!     [rollout]
@@ -34,7 +34,7 @@
 //!
 //! // A variable beats what the file says of its setting.
 //! let vars = [("TOOL_RELIABILITY__BREAKER__COOLDOWN_MS", "9000")];
-//! let config = Config::from_toml_with("[breaker]\nwindow = 30\ncooldown_ms = 5", vars)?;
+//! let config = Config::from_text("[breaker]\nwindow = 30\ncooldown_ms = 5", Language::Toml, vars)?;
 //! assert_eq!((config.breaker.window, config.breaker.cooldown), (Some(30), Some(Duration::from_secs(9))));
 //! # }
 //! # Ok::<_, tr_config::CatalogError>(())
@@ -65,7 +65,7 @@ mod idempotency;
 mod limit;
 mod loops;
 mod preset;
-mod read;
+pub(crate) mod read;
 mod retry;
 mod sessions;
 mod telemetry;
@@ -82,6 +82,6 @@ pub use self::{
     preset::Preset,
     retry::{BudgetConfig, RetryOptIn, RetrySettings},
     sessions::{SessionPlace, SessionsConfig},
-    telemetry::{MetricNames, TelemetryConfig},
+    telemetry::TelemetryConfig,
     variable::PREFIX,
 };

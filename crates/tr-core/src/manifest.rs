@@ -170,8 +170,8 @@ pub struct LoopOverride {
     pub max_failures_per_turn: Option<u32>,
     /// Identical calls with one answer that are remarked.
     pub repeats: Option<u32>,
-    /// Identical calls are polling, not a loop.
-    pub poll: bool,
+    /// Identical calls are polling, not a loop; `None` means that they are a loop.
+    pub poll: Option<bool>,
     /// The params that make a call's identity; all of them where it is `None`.
     pub loop_key: Option<Vec<Box<str>>>,
 }

@@ -20,7 +20,7 @@ pub struct RetryOverride {
     /// No attempt starts later than this after the first.
     pub max_elapsed: Option<Duration>,
     /// Only these codes are retried; empty means all that are transient.
-    pub only_codes: Option<Box<[Box<str>]>>,
+    pub only_codes: Option<Vec<Box<str>>>,
 }
 
 /// The overrides that apply to one call, strongest first.

@@ -146,6 +146,13 @@ impl Faults {
         }
     }
 
+    /// Gives those that have no offset theirs of these.
+    pub(crate) fn locate(&mut self, offsets: Vec<usize>) {
+        for (fault, offset) in self.kept.iter_mut().zip(offsets) {
+            fault.offset.get_or_insert(offset);
+        }
+    }
+
     /// Those that are kept.
     pub fn iter(&self) -> impl Iterator<Item = &EnvelopeFault> {
         self.kept.iter()

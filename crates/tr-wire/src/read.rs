@@ -64,25 +64,50 @@ pub fn text<S: Shape>(text: &str, strictness: Strictness, faults: &mut Faults) -
     S::read(&Node::new(&At::Root, Source::Json(raw)), faults)
 }
 
-/// Reads a whole TOML text as `S`.
-#[cfg(feature = "toml")]
-pub fn toml_text<S: Shape>(text: &str, faults: &mut Faults) -> Option<S::Value> {
-    use toml::{
-        Spanned,
-        de::{DeTable, DeValue},
-    };
+/// The language of a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Language {
+    /// JSON.
+    Json,
+    /// TOML.
+    #[cfg(feature = "toml")]
+    Toml,
+}
 
-    let (table, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let offset = error.span().map_or(text.len(), |span| span.start);
-        faults.push(EnvelopeFault::new("", "TOML", error.message()).at(offset));
+/// Reads a whole configuration. A fault that only knows its pointer gets the offset of what is there.
+pub fn configuration<T>(
+    text: &str,
+    language: Language,
+    faults: &mut Faults,
+    read: impl FnOnce(&Node<'_>, &mut Faults) -> Option<T>,
+) -> Option<T> {
+    let read = |source: Source<'_>, faults: &mut Faults| {
+        let value = read(&Node::new(&At::Root, source), faults);
+        let offset = |fault: &EnvelopeFault| source.find(fault.pointer()).offset(faults);
+        faults.locate(faults.iter().map(offset).collect());
+        value
+    };
+    match language {
+        Language::Json => {
+            read(Source::Json(survey::survey(text, Strictness::Canonical, faults)?), faults)
+        }
+        #[cfg(feature = "toml")]
+        Language::Toml => {
+            let (table, errors) = toml::de::DeTable::parse_recoverable(text);
+            for error in &errors {
+                let offset = error.span().map_or(text.len(), |span| span.start);
+                faults.push(EnvelopeFault::new("", "TOML", error.message()).at(offset));
+            }
+            // What was recovered from half a text would only give faults that are none.
+            if !errors.is_empty() {
+                return None;
+            }
+            let span = table.span();
+            let root = toml::Spanned::new(span, toml::de::DeValue::Table(table.into_inner()));
+            read(Source::Toml(&root), faults)
+        }
     }
-    // What was recovered from half a text would only give faults that are none.
-    if !errors.is_empty() {
-        return None;
-    }
-    let root = Spanned::new(table.span(), DeValue::Table(table.into_inner()));
-    S::read(&Node::new(&At::Root, Source::Toml(&root)), faults)
 }
 
 /// Reads one value that stands at `at` in some text.

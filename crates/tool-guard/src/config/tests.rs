@@ -5,10 +5,7 @@ use super::{
 };
 use serde_json::Value;
 use tool_reliability::{Environment, ToolStack, config::Config};
-use tr_config::{
-    schemas,
-    settings::{Language, settings},
-};
+use tr_config::{Language, schemas, settings::settings};
 
 const NOTHING: [(&str, &str); 0] = [];
 

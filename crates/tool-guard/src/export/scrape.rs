@@ -1,10 +1,7 @@
 //! `GET /metrics`, as Prometheus scrapes it.
-use crate::{
-    front::{
-        access::secret,
-        listener::{OneRequest, serve},
-    },
-    mcp::recording::at_home,
+use crate::front::{
+    access::secret,
+    listener::{OneRequest, serve},
 };
 use anyhow::{Context as _, anyhow, bail};
 use hyper::{
@@ -18,6 +15,7 @@ use std::{convert::Infallible, future::pending, net::SocketAddr, path::Path, syn
 use tokio::net::TcpListener;
 use tool_reliability::{
     admin::Access,
+    config::at_home,
     telemetry::{Signals, TARGET},
 };
 use tower::service_fn;

@@ -7,12 +7,11 @@ use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use serde_json::Value;
 use std::{
     borrow::Cow,
-    env,
     ffi::OsString,
     path::{Path, PathBuf},
 };
 use tool_reliability::{
-    config::{RecordBodies, RecordsConfig},
+    config::{RecordBodies, RecordsConfig, at_home},
     idempotency::IdempotencyLayer,
 };
 
@@ -125,15 +124,6 @@ impl Recording {
             stores::check_key(&store).await?;
         }
         Ok(records)
-    }
-}
-
-/// Expands `~` at the beginning of a configured path, as a shell would.
-pub(crate) fn at_home(path: &Path) -> PathBuf {
-    let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    match (path.strip_prefix("~"), home) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => path.to_owned(),
     }
 }
 

@@ -21,7 +21,7 @@ use tool_reliability::{
     telemetry::{Signals, TARGET},
     timeout::AttemptTimeoutBuilder,
 };
-use tr_config::{CatalogError, ToolCatalog, settings::Language};
+use tr_config::{CatalogError, Language, ToolCatalog};
 use tr_core::ToolManifest;
 
 /// The files with the guard's setup.
@@ -41,8 +41,7 @@ pub(crate) struct Setup {
 /// The text of a configuration, and its language; without a file an empty one.
 pub(crate) fn source(file: Option<&Path>) -> anyhow::Result<(String, Language)> {
     let Some(file) = file else { return Ok(("{}".into(), Language::Json)) };
-    let (text, is_json) = read(file)?;
-    Ok((text, if is_json { Language::Json } else { Language::Toml }))
+    read(file)
 }
 
 /// Where a setup with this file comes from.
@@ -216,8 +215,8 @@ pub(crate) fn live(
 
 /// Reads the user's catalogue of the server's tools.
 pub(crate) fn read_catalog(path: &Path) -> anyhow::Result<ToolCatalog> {
-    let (text, is_json) = read(path)?;
-    let read = if is_json { ToolCatalog::from_json(&text) } else { ToolCatalog::from_toml(&text) };
+    let (text, language) = read(path)?;
+    let read = ToolCatalog::from_text(&text, language);
     read.with_context(|| format!("{} cannot be used", path.display()))
 }
 
@@ -226,21 +225,15 @@ pub(crate) fn read_config(
     path: Option<&Path>,
     vars: impl IntoIterator<Item = (String, String)>,
 ) -> anyhow::Result<Config> {
-    let Some(path) = path else {
-        return Config::from_json_with("{}", vars).context("the environment cannot be used");
-    };
-    let (text, is_json) = read(path)?;
-    let read = match is_json {
-        true => Config::from_json_with(&text, vars),
-        false => Config::from_toml_with(&text, vars),
-    };
-    read.with_context(|| format!("{} cannot be used", path.display()))
+    let (text, language) = source(path)?;
+    let read = Config::from_text(&text, language, vars);
+    read.with_context(|| format!("{} cannot be used", name_of(path)))
 }
 
-/// The text of a file, and whether it is JSON.
-fn read(path: &Path) -> anyhow::Result<(String, bool)> {
+/// The text of a file, and its language.
+fn read(path: &Path) -> anyhow::Result<(String, Language)> {
     let text =
         fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-    Ok((text, is_json))
+    Ok((text, if is_json { Language::Json } else { Language::Toml }))
 }

@@ -186,8 +186,9 @@ fn store(key: &'static str, why: &dyn std::fmt::Display) -> OpenError {
     OpenError::Store { key, why: why.to_string() }
 }
 
-/// `~/` is the home folder.
-fn at_home(path: &Path) -> PathBuf {
+/// A path of a configuration, in which `~/` is the home folder.
+#[must_use]
+pub fn at_home(path: &Path) -> PathBuf {
     let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),

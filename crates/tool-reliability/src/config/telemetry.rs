@@ -1,6 +1,6 @@
 //! What a configuration says of telemetry.
-use crate::telemetry::{Builder, Names, Signals, redact::Redactor};
-use tr_config::{MetricNames, TelemetryConfig};
+use crate::telemetry::{Builder, Signals, redact::Redactor};
+use tr_config::TelemetryConfig;
 
 /// The signals that a configuration describes: events. A program adds its meter, its tracer and its key.
 ///
@@ -14,17 +14,8 @@ use tr_config::{MetricNames, TelemetryConfig};
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
 pub fn telemetry(config: &TelemetryConfig) -> Builder {
-    let names = |names: &MetricNames| match names {
-        MetricNames::Utee => Names::Utee,
-        MetricNames::GenAi => Names::GenAi,
-        _ => Names::OpenClaw,
-    };
-    let mut builder = set!(
-        Signals::builder(),
-        names = config.names.as_ref().map(|all| all.iter().map(names)),
-        max_unknown_tools = config.max_unknown_tools.map(|tools| tools as usize),
-        redactor = config.hide.as_ref().map(|hide| Redactor::default().hiding(hide)),
-    );
+    let redactor = config.hide.as_ref().map(|hide| Redactor::default().hiding(hide));
+    let mut builder = set!(config.apply(Signals::builder()), redactor = redactor);
     if config.params_shape == Some(true) {
         builder = builder.params_shape();
     }

@@ -1,8 +1,8 @@
 //! From the written form to manifests.
 use super::{
     endpoint::Endpoint,
-    form::{Keys, Tool},
-    shape::{At, End, SourceLocation},
+    form::{Breaker, Keys, Tool},
+    shape::End,
 };
 use tr_core::{
     BreakerHint, DedupeScope, Effect, RetryOverride, ToolId, ToolManifest,
@@ -10,117 +10,131 @@ use tr_core::{
 };
 use tr_wire::{
     EnvelopeFault,
-    read::{Faults, Shape as _},
+    read::{At, Faults, Shape as _},
 };
 
-pub(crate) fn fault(
-    location: &SourceLocation,
-    expected: &'static str,
-    found: &str,
-) -> EnvelopeFault {
-    EnvelopeFault::new(&*location.pointer, expected, found).at(location.offset)
-}
+/// The places of the tools and of their defaults.
+pub(super) const TOOLS: At<'static> = At::Member(&At::Root, "tools");
+pub(super) const DEFAULTS: At<'static> = At::Member(&At::Root, "defaults");
 
-pub(crate) fn refuse(
-    location: &SourceLocation,
-    expected: &'static str,
-    found: &str,
-    faults: &mut Faults,
-) {
-    faults.push(fault(location, expected, found));
+pub(super) fn refuse(at: &At<'_>, expected: &'static str, found: &str, faults: &mut Faults) {
+    faults.push(EnvelopeFault::new(at.to_string(), expected, found));
 }
 
 /// Removes settings that cannot be defaults, and reports them.
 pub(super) fn check_defaults(defaults: &mut Tool, faults: &mut Faults) {
     const EACH: &str = "settings for several tools";
-    let own = [
-        ("a name", take(&mut defaults.name)),
-        ("an action", take(&mut defaults.action)),
-        ("a schema", take(&mut defaults.input_schema)),
-        ("a value", take(&mut defaults.default_value)),
-        ("an address", take(&mut defaults.url)),
-        ("a method", take(&mut defaults.method)),
-        ("headers", take(&mut defaults.headers)),
-        ("a command", take(&mut defaults.command)),
-    ];
-    for (what, location) in own {
-        if let Some(location) = location {
-            refuse(&location, EACH, what, faults);
+    for (key, what, is_there) in [
+        ("name", "a name", defaults.name.take().is_some()),
+        ("action", "an action", defaults.action.take().is_some()),
+        ("input_schema", "a schema", defaults.input_schema.take().is_some()),
+        ("default_value", "a value", defaults.default_value.take().is_some()),
+        ("url", "an address", defaults.url.take().is_some()),
+        ("method", "a method", defaults.method.take().is_some()),
+        ("headers", "headers", defaults.headers.take().is_some()),
+        ("command", "a command", defaults.command.take().is_some()),
+    ] {
+        if is_there {
+            refuse(&At::Member(&DEFAULTS, key), EACH, what, faults);
         }
     }
-    for at in [defaults.depends_on.take(), defaults.alternatives.take()].iter().flatten().flatten()
+    for (key, names) in
+        [("depends_on", defaults.depends_on.take()), ("alternatives", defaults.alternatives.take())]
     {
-        refuse(&at.location, EACH, "the name of a tool", faults);
+        for i in 0..names.map_or(0, |names| names.len()) {
+            let at = At::Member(&DEFAULTS, key);
+            refuse(&At::Element(&at, i), EACH, "the name of a tool", faults);
+        }
     }
-    gather_retry(defaults, faults);
-}
-
-fn take<T>(said: &mut Option<At<T>>) -> Option<SourceLocation> {
-    said.take().map(|at| at.location)
+    gather_retry(defaults, &DEFAULTS, faults);
 }
 
 /// Moves what a tool says of its retries outside of `retry` into it.
-fn gather_retry(tool: &mut Tool, faults: &mut Faults) {
+fn gather_retry(tool: &mut Tool, at: &At<'_>, faults: &mut Faults) {
     let retry = &mut tool.retry;
-    merge(retry, |retry| &mut retry.attempts, tool.max_attempts.take(), faults);
-    merge(retry, |retry| &mut retry.base, tool.initial_delay.take(), faults);
-    merge(retry, |retry| &mut retry.cap, tool.max_delay.take(), faults);
+    let mut merge = |key, is_twice| {
+        if is_twice {
+            let found = "a setting that `retry` has too";
+            refuse(&At::Member(at, key), "each setting once", found, faults);
+        }
+    };
+    merge("max_attempts", put(retry, |retry| &mut retry.attempts, tool.max_attempts.take()));
+    merge("initial_delay_ms", put(retry, |retry| &mut retry.base, tool.initial_delay.take()));
+    merge("max_delay_ms", put(retry, |retry| &mut retry.cap, tool.max_delay.take()));
 }
 
-/// Moves a setting into a table, unless the table has it.
-fn merge<T>(
+/// Puts a setting into a table, and returns whether the table had it.
+fn put<T>(
     retry: &mut Option<RetryOverride>,
     of: fn(&mut RetryOverride) -> &mut Option<T>,
-    said: Option<At<T>>,
-    faults: &mut Faults,
-) {
-    let Some(At { value, location }) = said else { return };
-    if of(retry.get_or_insert_default()).replace(value).is_some() {
-        refuse(&location, "each setting once", "a setting that `retry` has too", faults);
-    }
+    said: Option<T>,
+) -> bool {
+    said.is_some_and(|said| of(retry.get_or_insert_default()).replace(said).is_some())
 }
 
 /// A tool with the defaults where it says nothing.
-pub(super) fn with_defaults(mut tool: Tool, defaults: &Tool, faults: &mut Faults) -> Tool {
-    gather_retry(&mut tool, faults);
-    Tool::or(tool, defaults.clone())
+pub(super) fn with_defaults(
+    mut tool: Tool,
+    key: &str,
+    defaults: &Tool,
+    faults: &mut Faults,
+) -> Tool {
+    let at = At::Member(&TOOLS, key);
+    gather_retry(&mut tool, &at, faults);
+    let place = |is_own| if is_own { &at } else { &DEFAULTS };
+    let breaker = place(tool.breaker.as_ref().is_some_and(|it| it.state.is_some()));
+    let keys = place(tool.keys.as_ref().is_some_and(|it| it.scope.is_some()));
+    let tool = Tool::or(tool, defaults.clone());
+    if let Some(Breaker { state: Some(_), hint: Some(hint), .. }) = &tool.breaker
+        && matches!(hint, BreakerHint::Dependency | BreakerHint::Global)
+    {
+        let at = At::Member(breaker, "breaker");
+        let found = "a breaker that `hint` shares with other tools";
+        refuse(&At::Member(&at, "state"), "a state of the tool's own breaker", found, faults);
+    }
+    if tool.keys.as_ref().and_then(|keys| keys.scope) == Some(DedupeScope::Global)
+        && tool.effect != Some(Effect::ReadOnly)
+    {
+        let found = format!("{:?}, which is not declared so", identity(key, &tool).label());
+        let at = At::Member(keys, "keys");
+        let expected = "`session`, or a tool with effect = \"read_only\"";
+        refuse(&At::Member(&at, "scope"), expected, &found, faults);
+    }
+    tool
 }
 
 /// The identity of a declared tool.
 pub(super) fn identity(key: &str, tool: &Tool) -> ToolId {
-    let name = tool.name.as_ref().map_or(key, |name| &name.value);
-    let action = tool.action.as_ref().map(|action| &*action.value);
-    ToolId::from_parts(tool.namespace.as_deref(), name, action)
+    let name = tool.name.as_ref().map_or(key, |name| name);
+    ToolId::from_parts(tool.namespace.as_deref(), name, tool.action.as_deref())
 }
 
 /// Where the calls of a tool go, if that is said.
-pub(super) fn endpoint(tool: &mut Tool, faults: &mut Faults) -> Option<Endpoint> {
-    let (url, command) = match (tool.url.take(), tool.command.take()) {
-        (Some(url), Some(command)) => {
-            refuse(&command.location, "either `url` or `command`", "both", faults);
-            (Some(url), None)
-        }
-        either => either,
-    };
-    if url.is_none() {
-        for location in [take(&mut tool.method), take(&mut tool.headers)].into_iter().flatten() {
-            refuse(&location, "a tool with a `url`", "none", faults);
-        }
+pub(super) fn endpoint(tool: &mut Tool, at: &At<'_>, faults: &mut Faults) -> Option<Endpoint> {
+    let (url, command) = (tool.url.take(), tool.command.take());
+    if url.is_some() && command.is_some() {
+        refuse(&At::Member(at, "command"), "either `url` or `command`", "both", faults);
     }
-    if let Some(At { value: url, .. }) = url {
-        let method = tool.method.take().map(|method| method.value).unwrap_or_default();
-        let headers = tool.headers.take().map(|headers| headers.value).unwrap_or_default();
+    if let Some(url) = url {
+        let method = tool.method.take().unwrap_or_default();
+        let headers = tool.headers.take().unwrap_or_default();
         return Some(Endpoint::Http { url, method, headers });
     }
-    Some(Endpoint::Command(command?.value))
+    for (key, is_there) in [("method", tool.method.is_some()), ("headers", tool.headers.is_some())]
+    {
+        if is_there {
+            refuse(&At::Member(at, key), "a tool with a `url`", "none", faults);
+        }
+    }
+    command.map(Endpoint::Command)
 }
 
 /// The manifest of a tool, without its references to others.
-pub(super) fn manifest(id: ToolId, tool: Tool, faults: &mut Faults) -> ToolManifest {
+pub(super) fn manifest(id: ToolId, tool: Tool) -> ToolManifest {
     let mut manifest = ToolManifest::new(id);
     manifest.effect = tool.effect;
     manifest.capabilities = tool.capabilities.into_iter().flatten().collect();
-    manifest.input_schema = tool.input_schema.map(|schema| schema.value);
+    manifest.input_schema = tool.input_schema;
     manifest.timeout = tool.timeout;
     manifest.idle_timeout = tool.idle_timeout;
     manifest.retry = tool.retry;
@@ -128,22 +142,11 @@ pub(super) fn manifest(id: ToolId, tool: Tool, faults: &mut Faults) -> ToolManif
     manifest.cancellable = tool.cancellable.unwrap_or(false);
     let breaker = tool.breaker.unwrap_or_default();
     manifest.breaker_hint = breaker.hint;
-    if let Some(At { location, .. }) = &breaker.state
-        && matches!(breaker.hint, Some(BreakerHint::Dependency | BreakerHint::Global))
-    {
-        let found = "a breaker that `hint` shares with other tools";
-        refuse(location, "a state of the tool's own breaker", found, faults);
-    }
     manifest.breaker.consecutive = breaker.consecutive;
     manifest.breaker.failure_rate = breaker.failure_rate;
     manifest.breaker.cooldown = breaker.cooldown;
-    manifest.breaker.order = breaker.state.map(|state| state.value);
-    let loops = tool.loops.unwrap_or_default();
-    manifest.loops.max_identical = loops.max_identical;
-    manifest.loops.max_failures_per_turn = loops.max_failures_per_turn;
-    manifest.loops.repeats = loops.repeats;
-    manifest.loops.poll = loops.poll.unwrap_or(false);
-    manifest.loops.loop_key = loops.loop_key;
+    manifest.breaker.order = breaker.state;
+    manifest.loops = tool.loops.unwrap_or_default();
     manifest.ttls = tool.ttl.unwrap_or_default();
     // A tool's own entries come first, because the first match wins.
     for (code, end) in tool.classification.into_iter().flatten() {
@@ -154,18 +157,12 @@ pub(super) fn manifest(id: ToolId, tool: Tool, faults: &mut Faults) -> ToolManif
         manifest.classification.push((code, end.into()));
     }
     let keys = tool.keys.unwrap_or_default();
-    if let Some(At { value: DedupeScope::Global, location }) = &keys.scope
-        && manifest.effect != Some(Effect::ReadOnly)
-    {
-        let found = format!("{:?}, which is not declared so", manifest.tool.label());
-        refuse(location, "`session`, or a tool with effect = \"read_only\"", &found, faults);
-    }
-    manifest.scope = keys.scope.as_ref().map(|scope| scope.value).unwrap_or_default();
+    manifest.scope = keys.scope.unwrap_or_default();
     manifest.rules = rules(keys);
     manifest.shown_in_records = tool.records.and_then(|it| it.show).unwrap_or_default();
     manifest.dependency = tool.dependency;
     manifest.required = tool.required.unwrap_or(false);
-    manifest.default_value = tool.default_value.map(|value| value.value);
+    manifest.default_value = tool.default_value;
     manifest.priority = tool.priority.unwrap_or_default();
     manifest.silent_failures = tool.silent_failures.unwrap_or(true);
     manifest.null_is_success = tool.null_is_success.unwrap_or_default();

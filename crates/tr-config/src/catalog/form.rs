@@ -1,14 +1,14 @@
 //! The form of a catalogue, as it is written.
 use super::endpoint::Method;
 use super::shape::{
-    Added, Address, At, COUNTED, Codes, DAY, End, Inside, Jitter, JitterPercent, Lenient, Located,
-    Program, RECORDED, Share,
+    Added, Address, COUNTED, DAY, End, Inside, Jitter, JitterPercent, Lenient, Program, RECORDED,
+    Share,
 };
 use std::time::Duration;
 use tr_core::{
     BreakerHint, DedupeScope, Effect, Json, Priority, RetryOverride,
     canonical::Pointer,
-    manifest::{BreakerOrder, Capability, TtlOverride},
+    manifest::{BreakerOrder, Capability, LoopOverride, TtlOverride},
 };
 use tr_wire::read::{
     Any, AnySpan, Count, Factor, Flag, List, Map, Name, Record, Span, Text, Word, object,
@@ -22,26 +22,24 @@ object! { strict
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>> = "mutating";
         /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the
         /// stack.
-        "defaults" => defaults: Option<At<Tool>>, Lenient<Located<Tool>>;
+        "defaults" => defaults: Option<Tool>, Lenient<Tool>;
         /// The tools, each by a name that the others use for it.
-        "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Located<Tool>>>>;
+        "tools" => tools: Option<Tools>, Lenient<Map<Lenient<Tool>>>;
     }
 }
 
 /// The tools by name; those that could not be read are only names.
-pub(crate) type Tools = Vec<(Box<str>, Option<At<Tool>>)>;
-/// Other tools by name.
-pub(crate) type References = Vec<At<Box<str>>>;
+pub(crate) type Tools = Vec<(Box<str>, Option<Tool>)>;
 
 object! { strict
     /// What is known of one tool. What is absent is unknown, and left as the layers have it.
     struct Tool {
         /// The tool's own name; the catalogue's name for it where it is absent.
-        "name" => name: Option<At<Box<str>>>, Lenient<Located<Name>>;
+        "name" => name: Option<Box<str>>, Lenient<Name>;
         /// The namespace in which the name is unique, such as `agents.tools.messaging`.
         "namespace" => namespace: Option<Box<str>>, Lenient<Name>;
         /// The action within the tool: `message` with `read` and `message` with `send` are two.
-        "action" => action: Option<At<Box<str>>>, Lenient<Located<Name>>;
+        "action" => action: Option<Box<str>>, Lenient<Name>;
         /// Its effect.
         "effect" => effect: Option<Effect>, Lenient<Word<Effect>>;
         /// What it can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching`
@@ -49,7 +47,7 @@ object! { strict
         /// caches answers.
         "capabilities" => capabilities: Option<Vec<Capability>>, Lenient<List<Word<Capability>>>;
         /// JSON Schema of its params.
-        "input_schema" => input_schema: Option<At<Json>>, Lenient<Located<Record>>;
+        "input_schema" => input_schema: Option<Json>, Lenient<Record>;
         /// How long one attempt may take, in milliseconds.
         "timeout_ms" => timeout: Option<Duration>, Lenient<Span<1, DAY>>;
         /// How long an answer in chunks may wait for its next chunk, in milliseconds.
@@ -57,11 +55,11 @@ object! { strict
         /// Changes to the retry policy.
         "retry" => retry: Option<RetryOverride>, Lenient<Retry>;
         /// Attempts in all, the first included; belongs into `retry`.
-        "max_attempts" => max_attempts: Option<At<u32>>, Lenient<Located<Count<1000>>>;
+        "max_attempts" => max_attempts: Option<u32>, Lenient<Count<1000>>;
         /// The first delay, in milliseconds; belongs into `retry`.
-        "initial_delay_ms" => initial_delay: Option<At<Duration>>, Lenient<Located<AnySpan<0>>>;
+        "initial_delay_ms" => initial_delay: Option<Duration>, Lenient<AnySpan<0>>;
         /// No delay is longer, in milliseconds; belongs into `retry`.
-        "max_delay_ms" => max_delay: Option<At<Duration>>, Lenient<Located<AnySpan<0>>>;
+        "max_delay_ms" => max_delay: Option<Duration>, Lenient<AnySpan<0>>;
         /// Whether a repeat is safe although an earlier attempt may have run.
         "retry_safe" => retry_safe: Option<bool>, Lenient<Flag>;
         /// Whether `tool-guard mcp` cancels a call that may change something when a client without a
@@ -70,7 +68,7 @@ object! { strict
         /// Changes to the breaker.
         "breaker" => breaker: Option<Breaker>, Lenient<Breaker>;
         /// Changes to loop detection.
-        "loops" => loops: Option<Loops>, Lenient<Loops>;
+        "loops" => loops: Option<LoopOverride>, Lenient<Loops>;
         /// How long records of its calls are kept.
         "ttl" => ttl: Option<TtlOverride>, Lenient<Ttl>;
         /// How errors with these codes end, whatever else is known of them.
@@ -82,13 +80,13 @@ object! { strict
         /// The dependency that it uses, for a breaker shared with other tools.
         "dependency" => dependency: Option<Box<str>>, Lenient<Name>;
         /// The tools whose results it needs within a turn.
-        "depends_on" => depends_on: Option<References>, Lenient<List<Located<Name>>>;
+        "depends_on" => depends_on: Option<Vec<Box<str>>>, Lenient<List<Name>>;
         /// Whether a turn fails without it.
         "required" => required: Option<bool>, Lenient<Flag>;
         /// What its dependents get if it fails.
-        "default_value" => default_value: Option<At<Json>>, Lenient<Located<Any>>;
+        "default_value" => default_value: Option<Json>, Lenient<Any>;
         /// Tools that can stand in for it, best first.
-        "alternatives" => alternatives: Option<References>, Lenient<List<Located<Name>>>;
+        "alternatives" => alternatives: Option<Vec<Box<str>>>, Lenient<List<Name>>;
         /// Which calls a turn starts first.
         "priority" => priority: Option<Priority>, Lenient<Word<Priority>>;
         /// Whether its answers are looked into for failures: `ok: false`, an `error`, an exit code
@@ -100,14 +98,14 @@ object! { strict
         "sensitive" => sensitive: Option<Vec<Box<str>>>, Lenient<Added<List<Name>>>;
         /// Where `tool-guard serve` sends its calls, as JSON: an address that begins with `https://` or
         /// `http://`.
-        "url" => url: Option<At<Box<str>>>, Lenient<Located<Address>>;
+        "url" => url: Option<Box<str>>, Lenient<Address>;
         /// The method of these requests; `POST`.
-        "method" => method: Option<At<Method>>, Lenient<Located<Word<Method>>>;
+        "method" => method: Option<Method>, Lenient<Word<Method>>;
         /// Headers of these requests. `${NAME}` stands for a variable of the environment.
-        "headers" => headers: Option<At<Headers>>, Lenient<Located<Map<Text>>>;
+        "headers" => headers: Option<Headers>, Lenient<Map<Text>>;
         /// The command that `tool-guard serve` runs for each call: its params are on the standard input,
         /// and what it prints is its answer.
-        "command" => command: Option<At<Vec<Box<str>>>>, Lenient<Located<Program>>;
+        "command" => command: Option<Vec<Box<str>>>, Lenient<Program>;
     }
 }
 
@@ -130,7 +128,7 @@ object! { strict
         /// No attempt starts later than this after the first, in milliseconds.
         "max_elapsed_ms" => max_elapsed: Option<Duration>, Lenient<AnySpan<0>>;
         /// Only these codes are retried; empty means all that are transient.
-        "only_codes" => only_codes: Option<Box<[Box<str>]>>, Lenient<Codes>;
+        "only_codes" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>>;
         also {
             /// The same, as the largest deviation of a delay to either side.
             "jitter_percent" => jitter, Lenient<JitterPercent>;
@@ -152,13 +150,13 @@ object! { strict
         "hint" => hint: Option<BreakerHint>, Lenient<Word<BreakerHint>>;
         /// What holds for the tool's own breaker, whatever its calls do: `forced_open` refuses all of
         /// them, `disabled` counts and refuses none, `shadow` decides and reports, and refuses none.
-        "state" => state: Option<At<BreakerOrder>>, Lenient<Located<Word<BreakerOrder>>>;
+        "state" => state: Option<BreakerOrder>, Lenient<Word<BreakerOrder>>;
     }
 }
 
 object! { strict
     /// Changes to loop detection.
-    struct Loops {
+    struct Loops for LoopOverride {
         /// Identical failing calls that end it.
         "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
         /// Failures of any kind in a turn after which this tool is not called any more, or the model
@@ -206,6 +204,6 @@ object! { strict
         "any_whitespace" => any_whitespace: Option<Vec<Pointer>>, Lenient<List<Inside>>;
         /// Whose calls a key matches: those of the same session and actor, or everybody's (`global`, for
         /// tools that are declared read-only).
-        "scope" => scope: Option<At<DedupeScope>>, Lenient<Located<Word<DedupeScope>>>;
+        "scope" => scope: Option<DedupeScope>, Lenient<Word<DedupeScope>>;
     }
 }

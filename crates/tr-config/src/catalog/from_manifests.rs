@@ -1,13 +1,11 @@
 //! Catalogues of manifests made in code.
 use super::{
     CatalogError, Entry, MAX_TOOLS, ToolCatalog,
-    build::refuse,
-    form::References,
+    build::{TOOLS, refuse},
     relations::{Declared, relate},
-    shape::{At, SourceLocation},
 };
 use tr_core::ToolManifest;
-use tr_wire::read::Faults;
+use tr_wire::read::{At, Faults};
 
 impl ToolCatalog {
     /// A catalogue of manifests made in code, which name each other by their labels.
@@ -18,40 +16,24 @@ impl ToolCatalog {
         let manifests: Vec<_> = manifests.into_iter().collect();
         let mut faults = Faults::of_configuration("");
         if manifests.len() > MAX_TOOLS {
-            let found = manifests.len().to_string();
-            refuse(&location("/tools".into()), "at most 10000 tools", &found, &mut faults);
+            refuse(&TOOLS, "at most 10000 tools", &manifests.len().to_string(), &mut faults);
             return Err(CatalogError::new(faults, ""));
         }
-        let declared: Vec<_> = manifests.iter().map(declared).collect();
-        relate(&declared, &mut faults);
+        let declared = manifests.iter().map(|manifest| Declared {
+            key: manifest.tool.label().into(),
+            id: Some(manifest.tool.clone()),
+            depends_on: manifest.depends_on.clone(),
+            alternatives: manifest.alternatives.clone(),
+        });
+        relate(&declared.collect::<Vec<_>>(), &mut faults);
         let entries = manifests.into_iter().map(|manifest| {
-            let schema = location(format!("/tools/{}/input_schema", manifest.tool.label()));
-            Entry::new(manifest, Some(&schema), &mut faults)
+            let label: Box<str> = manifest.tool.label().into();
+            Entry::new(manifest, &At::Member(&TOOLS, &label), &mut faults)
         });
         let entries = entries.collect();
         match faults.is_empty() {
             true => Ok(Self::of(entries, None)),
             false => Err(CatalogError::new(faults, "")),
         }
-    }
-}
-
-const fn location(pointer: String) -> SourceLocation {
-    SourceLocation { pointer, offset: None }
-}
-
-fn declared(manifest: &ToolManifest) -> Declared {
-    let label = manifest.tool.label();
-    let references = |names: &[Box<str>], key: &str| -> References {
-        let at = |i| location(format!("/tools/{label}/{key}/{i}"));
-        let name = |(i, name)| At { value: Box::clone(name), location: at(i) };
-        names.iter().enumerate().map(name).collect()
-    };
-    Declared {
-        key: label.into(),
-        id: Some(manifest.tool.clone()),
-        location: location(format!("/tools/{label}")),
-        depends_on: references(&manifest.depends_on, "depends_on"),
-        alternatives: references(&manifest.alternatives, "alternatives"),
     }
 }

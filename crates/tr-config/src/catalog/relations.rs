@@ -1,13 +1,12 @@
 //! References between the tools of a catalogue: known names, and no dependency cycles.
-use super::{
-    build::{fault, refuse},
-    form::References,
-    shape::SourceLocation,
-};
+use super::build::{TOOLS, refuse};
 use crate::graph::{self, Cycle, Edge};
 use std::collections::HashMap;
 use tr_core::ToolId;
-use tr_wire::read::Faults;
+use tr_wire::{
+    EnvelopeFault,
+    read::{At, Faults},
+};
 
 /// A tool of the catalogue and the tools that it names.
 #[derive(Default)]
@@ -16,9 +15,8 @@ pub(super) struct Declared {
     pub(super) key: Box<str>,
     /// `None` for a tool whose faults hide its identity.
     pub(super) id: Option<ToolId>,
-    pub(super) location: SourceLocation,
-    pub(super) depends_on: References,
-    pub(super) alternatives: References,
+    pub(super) depends_on: Vec<Box<str>>,
+    pub(super) alternatives: Vec<Box<str>>,
 }
 
 /// The labels of the tools that one tool names.
@@ -34,11 +32,13 @@ pub(super) fn relate(tools: &[Declared], faults: &mut Faults) -> Vec<Related> {
     let names = Names::of(tools);
     let mut edges = Vec::with_capacity(tools.len());
     let related = tools.iter().enumerate().map(|(own, tool)| {
-        let needs = names.find_all(own, &tool.depends_on, faults);
-        let stand_ins = names.find_all(own, &tool.alternatives, faults);
-        let labels = |found: &[Edge<&SourceLocation>]| {
-            found.iter().map(|edge| label(&tools[edge.to])).collect()
-        };
+        let at = At::Member(&TOOLS, &tool.key);
+        let mut find_all =
+            |key, references| names.find_all(own, references, &At::Member(&at, key), faults);
+        let needs = find_all("depends_on", &tool.depends_on);
+        let stand_ins = find_all("alternatives", &tool.alternatives);
+        let labels =
+            |found: &[Edge<usize>]| found.iter().map(|edge| label(&tools[edge.to])).collect();
         let related = Related { depends_on: labels(&needs), alternatives: labels(&stand_ins) };
         edges.push(needs);
         related
@@ -54,14 +54,12 @@ fn label(tool: &Declared) -> Box<str> {
 
 fn refuse_twins(tools: &[Declared], faults: &mut Faults) {
     let mut seen: HashMap<&ToolId, &Declared> = HashMap::with_capacity(tools.len());
-    let mut in_order: Vec<_> = tools.iter().collect();
-    in_order.sort_by_key(|tool| tool.location.offset);
-    for tool in in_order {
+    for tool in tools {
         let Some(id) = &tool.id else { continue };
         match seen.get(id) {
             Some(first) => {
                 let found = format!("{id}, which is also declared as {:?}", first.key);
-                refuse(&tool.location, "each tool once", &found, faults);
+                refuse(&At::Member(&TOOLS, &tool.key), "each tool once", &found, faults);
             }
             None => drop(seen.insert(id, tool)),
         }
@@ -86,37 +84,42 @@ impl<'a> Names<'a> {
         self.keys.get(name).or_else(|| self.labels.get(name)).copied()
     }
 
-    fn find_all<'r>(
+    /// The tools that `references` name, each with its index among them.
+    fn find_all(
         &self,
         own: usize,
-        references: &'r References,
+        references: &[Box<str>],
+        at: &At<'_>,
         faults: &mut Faults,
-    ) -> Vec<Edge<&'r SourceLocation>> {
-        let mut found: Vec<Edge<&'r SourceLocation>> = Vec::with_capacity(references.len());
-        for reference in references {
-            let location = &reference.location;
-            match self.find(&reference.value) {
+    ) -> Vec<Edge<usize>> {
+        let mut found: Vec<Edge<usize>> = Vec::with_capacity(references.len());
+        for (i, reference) in references.iter().enumerate() {
+            let at = At::Element(at, i);
+            match self.find(reference) {
                 None => {
                     let known = "the name of a tool of this catalogue";
-                    let fault = fault(location, known, &format!("{:?}", reference.value));
-                    faults.push(fault.meant(&reference.value, self.keys.keys().copied()));
+                    let fault = EnvelopeFault::new(at.to_string(), known, format!("{reference:?}"));
+                    faults.push(fault.meant(reference, self.keys.keys().copied()));
                 }
                 Some(to) if to == own => {
-                    refuse(location, "the name of another tool", "its own name", faults);
+                    refuse(&at, "the name of another tool", "its own name", faults);
                 }
                 Some(to) if found.iter().any(|edge| edge.to == to) => {
-                    refuse(location, "each tool once", "a duplicate", faults);
+                    refuse(&at, "each tool once", "a duplicate", faults);
                 }
-                Some(to) => found.push(Edge { to, at: location }),
+                Some(to) => found.push(Edge { to, at: i }),
             }
         }
         found
     }
 }
 
-fn refuse_cycles(tools: &[Declared], edges: &[Vec<Edge<&SourceLocation>>], faults: &mut Faults) {
+fn refuse_cycles(tools: &[Declared], edges: &[Vec<Edge<usize>>], faults: &mut Faults) {
     for Cycle { edge, nodes } in graph::walk(edges).cycles {
         let names: Vec<_> = nodes.iter().map(|tool| &*tools[*tool].key).collect();
-        refuse(edge.at, "no dependency cycle", &names.join(" → "), faults);
+        // The edge leads from the last tool to the first, which stands at the end again.
+        let at = At::Member(&TOOLS, names[names.len() - 2]);
+        let at = At::Member(&at, "depends_on");
+        refuse(&At::Element(&at, edge.at), "no dependency cycle", &names.join(" → "), faults);
     }
 }

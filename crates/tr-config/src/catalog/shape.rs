@@ -1,32 +1,6 @@
 //! The shapes that only a catalogue uses.
 use tr_core::{Verdict, canonical::Pointer};
-use tr_wire::read::{Kind, List, Name, Percent, Text, shape, words};
-
-/// The location of a value, for faults that are found only after the whole text was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SourceLocation {
-    pub(crate) pointer: String,
-    /// `None` in what was made without a text.
-    pub(crate) offset: Option<usize>,
-}
-
-/// A value with its location.
-#[derive(Clone, Debug)]
-pub(crate) struct At<T> {
-    pub(crate) value: T,
-    pub(crate) location: SourceLocation,
-}
-
-shape! {
-    pub(crate) Located<S> as S => At<S::Value>,
-    |node, faults| {
-        let location = SourceLocation {
-            pointer: node.at.to_string(),
-            offset: Some(node.source.offset(faults)),
-        };
-        S::read(node, faults).map(|value| At { value, location })
-    }
-}
+use tr_wire::read::{Kind, List, Percent, Text, shape, words};
 
 shape! {
     /// An optional value; reading continues after its faults.
@@ -129,11 +103,6 @@ shape! {
     /// The same, as the largest deviation to either side.
     pub(crate) JitterPercent as Percent => (f64, f64),
     |node, faults| Percent::read(node, faults).map(Percent::to_either_side)
-}
-
-shape! {
-    pub(crate) Codes as List<Name> => Box<[Box<str>]>,
-    |node, faults| List::<Name>::read(node, faults).map(Vec::into_boxed_slice)
 }
 
 shape! {

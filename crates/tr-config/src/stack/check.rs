@@ -1,25 +1,17 @@
 //! Settings that contradict each other.
-use super::{Preset, breaker::BreakerConfig, retry::RetrySettings};
+use super::{Config, breaker::BreakerConfig};
 use std::borrow::Cow;
-use tr_wire::{
-    EnvelopeFault,
-    read::{Faults, Node},
-};
+use tr_wire::{EnvelopeFault, read::Faults};
 
 /// The window and the least calls of a rate, where nothing is said.
 const WINDOW: u32 = 20;
 const MIN_CALLS: u32 = 10;
 
 /// Reports the settings that contradict others.
-pub(super) fn relations(
-    preset: Option<Preset>,
-    breaker: &BreakerConfig,
-    retry: &RetrySettings,
-    root: &Node<'_>,
-    faults: &mut Faults,
-) {
-    of_breaker(breaker, root, faults);
-    let preset = preset.unwrap_or_default().retry();
+pub(super) fn relations(config: &Config, faults: &mut Faults) {
+    of_breaker(&config.breaker, faults);
+    let retry = &config.retry;
+    let preset = config.preset.unwrap_or_default().retry();
     let base = retry.base.unwrap_or(preset.base);
     if let Some(cap) = retry.cap.unwrap_or(preset.cap).filter(|cap| *cap < base) {
         let (base, cap) = (base.as_millis(), cap.as_millis());
@@ -27,11 +19,11 @@ pub(super) fn relations(
             Some(_) => ("cap_ms", format!("{base} milliseconds or more, as `base_ms` is"), cap),
             None => ("base_ms", format!("at most {cap} milliseconds, as `cap_ms` is"), base),
         };
-        refuse(root, "retry", name, expected, found.to_string(), faults);
+        refuse("retry", name, expected, found.to_string(), faults);
     }
 }
 
-fn of_breaker(breaker: &BreakerConfig, root: &Node<'_>, faults: &mut Faults) {
+fn of_breaker(breaker: &BreakerConfig, faults: &mut Faults) {
     let window = breaker.window.unwrap_or(WINDOW);
     let min_calls = breaker.min_calls.unwrap_or(MIN_CALLS);
     if min_calls > window {
@@ -39,31 +31,28 @@ fn of_breaker(breaker: &BreakerConfig, root: &Node<'_>, faults: &mut Faults) {
             Some(_) => ("min_calls", format!("at most {window}, as `window` is"), min_calls),
             None => ("window", format!("{min_calls} or more, as `min_calls` is"), window),
         };
-        refuse(root, "breaker", name, expected, found.to_string(), faults);
+        refuse("breaker", name, expected, found.to_string(), faults);
     }
     if breaker.forced_open == Some(true) && breaker.mode == Some(tr_breaker::Mode::Disabled) {
         let expected = "false, where the mode is `disabled`";
-        refuse(root, "breaker", "forced_open", expected, "true", faults);
+        refuse("breaker", "forced_open", expected, "true", faults);
     }
     let is_none = breaker.consecutive_failures == Some(None)
         && breaker.failure_rate == Some(None)
         && breaker.slow_calls.is_none();
     if is_none {
         let expected = "`consecutive`, `failure_rate` or `slow_calls`, by which breakers open";
-        refuse(root, "breaker", "consecutive", expected, "none of them", faults);
+        refuse("breaker", "consecutive", expected, "none of them", faults);
     }
 }
 
 /// Reports a key of a section.
 fn refuse(
-    root: &Node<'_>,
     section: &str,
     name: &str,
     expected: impl Into<Cow<'static, str>>,
     found: impl Into<Box<str>>,
     faults: &mut Faults,
 ) {
-    let there = root.source.member(section).and_then(|within| within.member(name));
-    let fault = EnvelopeFault::new(format!("/{section}/{name}"), expected, found);
-    faults.push(fault.at(there.map(|source| source.offset(faults))));
+    faults.push(EnvelopeFault::new(format!("/{section}/{name}"), expected, found));
 }

@@ -1,7 +1,6 @@
 //! The form of a configuration, as it is written.
 use super::{
     breaker::BreakerConfig,
-    check::relations,
     guard::{Identities, IdentityConfig, RecordsConfig, UpstreamConfig},
     idempotency::IdempotencyConfig,
     limit::OrNone,
@@ -79,16 +78,6 @@ impl Config {
     /// The names of all sections.
     pub fn sections() -> impl Iterator<Item = &'static str> {
         <Self as Members>::names().into_owned().into_iter().filter(|name| *name != "$schema")
-    }
-}
-
-shape! {
-    /// A whole configuration, whose settings do not contradict each other.
-    pub(super) CheckedConfig as Config => Config,
-    |node, faults| {
-        let config = Config::read(node, faults)?;
-        relations(config.preset, &config.breaker, &config.retry, node, faults);
-        Some(config)
     }
 }
 

@@ -1,57 +1,48 @@
 //! `[telemetry]`.
 use crate::catalog::shape::Lenient;
 use std::net::SocketAddr;
-use tr_wire::read::{Count, Flag, List, Map, Name, Word, object, shape, words};
+use tr_telemetry::Names;
+use tr_wire::read::{Flag, List, Map, Name, Size, Word, object, shape, words};
 
 object! { strict
     /// What is reported of calls, under which names, and where.
-    pub struct TelemetryConfig {
+    pub struct TelemetryConfig sets tr_telemetry::Builder {
         /// Under which names metrics are reported, one set or several.
-        "names" => names: Option<Vec<MetricNames>>, Lenient<Sets> = ["openclaw"];
+        "names" => names: Option<Vec<Names>>, Lenient<Sets> = ["openclaw"];
         /// How many tools get a label of their own in metrics, beside those that the program names; the
         /// others share one.
-        "max_unknown_tools" => max_unknown_tools: Option<u32>, Lenient<Count<1_000>> = 100;
-        /// Whether `tool_call_start` has the shape of the params: names, types and sizes, and no values.
-        "params_shape" => params_shape: Option<bool>, Lenient<Flag> = false;
-        /// By tool, the params whose values `tool_call_start` shows, redacted and cut. Sensitive fields stay
-        /// hidden.
-        "show_params" => show_params: Option<ShownParams>, Lenient<Map<Lenient<List<Name>>>>;
-        /// Names whose values are removed from all that is reported, in any case style.
-        "hide" => hide: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
-        /// A file with the key of the hashes in events: 64 hexadecimal digits. Processes with the same key
-        /// report the same hashes. `~/` is the home folder. Read by `tool-guard`.
-        "fingerprint_key_file" => fingerprint_key_file: Option<Box<str>>, Lenient<Name>;
-        /// The variable that holds this key. Read by `tool-guard`.
-        "fingerprint_key_variable" => fingerprint_key_variable: Option<Box<str>>, Lenient<Name>;
-        /// The address at which `tool-guard` serves `GET /metrics` to Prometheus.
-        "metrics" => metrics: Option<SocketAddr>, Lenient<Address>;
-        /// A file with the token that scrapes must carry. An address that other machines can reach needs
-        /// it.
-        "metrics_token_file" => metrics_token_file: Option<Box<str>>, Lenient<Name>;
+        "max_unknown_tools" => max_unknown_tools: Option<usize>, Lenient<Size<1_000>> = 100;
+        beside {
+            /// Whether `tool_call_start` has the shape of the params: names, types and sizes, and no values.
+            "params_shape" => params_shape: Option<bool>, Lenient<Flag> = false;
+            /// By tool, the params whose values `tool_call_start` shows, redacted and cut. Sensitive fields stay
+            /// hidden.
+            "show_params" => show_params: Option<ShownParams>, Lenient<Map<Lenient<List<Name>>>>;
+            /// Names whose values are removed from all that is reported, in any case style.
+            "hide" => hide: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
+            /// A file with the key of the hashes in events: 64 hexadecimal digits. Processes with the same key
+            /// report the same hashes. `~/` is the home folder. Read by `tool-guard`.
+            "fingerprint_key_file" => fingerprint_key_file: Option<Box<str>>, Lenient<Name>;
+            /// The variable that holds this key. Read by `tool-guard`.
+            "fingerprint_key_variable" => fingerprint_key_variable: Option<Box<str>>, Lenient<Name>;
+            /// The address at which `tool-guard` serves `GET /metrics` to Prometheus.
+            "metrics" => metrics: Option<SocketAddr>, Lenient<Address>;
+            /// A file with the token that scrapes must carry. An address that other machines can reach needs
+            /// it.
+            "metrics_token_file" => metrics_token_file: Option<Box<str>>, Lenient<Name>;
+        }
     }
 }
 
 /// Params by the names of their tools; those that could not be read are only names.
 pub(super) type ShownParams = Vec<(Box<str>, Option<Vec<Box<str>>>)>;
 
-/// A set of metric names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MetricNames {
-    /// `openclaw_tool_…`.
-    OpenClaw,
-    /// `tool.invocation.…` and the event `tool_invocation`.
-    Utee,
-    /// `gen_ai.execute_tool.duration`.
-    GenAi,
-}
-
 words! {
-    MetricNames { OpenClaw = "openclaw", Utee = "utee", GenAi = "gen_ai" }
+    MetricNames for Names { OpenClaw = "openclaw", Utee = "utee", GenAi = "gen_ai" }
 }
 
 shape! {
-    Sets => Vec<MetricNames>, "a list of at least one of \"openclaw\", \"utee\" and \"gen_ai\"",
+    Sets => Vec<Names>, "a list of at least one of \"openclaw\", \"utee\" and \"gen_ai\"",
     |node, faults| {
         let sets = List::<Word<MetricNames>>::read(node, faults)?;
         if sets.is_empty() {

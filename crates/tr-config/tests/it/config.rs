@@ -5,7 +5,7 @@ mod guide;
 mod schemas;
 
 use std::time::Duration;
-use tr_config::{Config, Mode, Rollout, Share, Stage};
+use tr_config::{Config, Language, Mode, Rollout, Share, Stage};
 use tr_core::{Effect, Params, ToolCall};
 
 /// Every key there is, but for those of tools.
@@ -167,7 +167,7 @@ fn a_variable_beats_the_file_and_leaves_the_rest() {
         ("TOOL_RELIABILITY_ENABLED", "not looked at here"),
         ("PATH", "/bin"),
     ];
-    let config = Config::from_json_with(file, vars).unwrap();
+    let config = Config::from_text(file, Language::Json, vars).unwrap();
     assert_eq!(
         (config.breaker.cooldown, config.breaker.window),
         (Some(Duration::from_secs(9)), Some(17))
@@ -204,7 +204,7 @@ fn every_mistake_in_a_variable_is_named_with_it_and_the_file_s_with_their_lines(
             Some("line 1, column 15: /normalise: expected true or false, found 5"),
         ),
     ] {
-        let error = Config::from_json_with(file, vars).unwrap_err().to_string();
+        let error = Config::from_text(file, Language::Json, vars).unwrap_err().to_string();
         let mut lines: Vec<_> = error.lines().skip(1).collect();
         lines.sort_unstable();
         let wanted: Vec<_> = of_vars.into_iter().chain(of_file).collect();
@@ -237,7 +237,7 @@ effect = "read_only"
     assert_eq!((config.breaker.window, config.catalog.len()), (Some(19), 1));
 
     let vars = [("TOOL_RELIABILITY__BREAKER__WINDOW", "11")];
-    let config = Config::from_toml_with(&toml.replace("= 0", "= 19"), vars).unwrap();
+    let config = Config::from_text(&toml.replace("= 0", "= 19"), Language::Toml, vars).unwrap();
     assert_eq!((config.breaker.window, config.catalog.len()), (Some(11), 1));
 }
 

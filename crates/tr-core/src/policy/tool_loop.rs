@@ -33,7 +33,7 @@ impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
             model: parts.model.as_deref(),
             tool_call_id: parts.tool_call_id.as_deref(),
             read_only: parts.effect == Effect::ReadOnly,
-            poll: loops.is_some_and(|loops| loops.poll),
+            poll: loops.is_some_and(|loops| loops.poll == Some(true)),
             max_identical: loops.and_then(|loops| loops.max_identical),
             max_failures_per_turn: loops.and_then(|loops| loops.max_failures_per_turn),
             repeats: loops.and_then(|loops| loops.repeats),

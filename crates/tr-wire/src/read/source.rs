@@ -95,6 +95,20 @@ impl<'a> Source<'a> {
         members.find_map(|(member, source)| (member == name).then_some(source))
     }
 
+    /// What a JSON pointer leads to, or the last value on its way.
+    pub(crate) fn find(mut self, pointer: &str) -> Self {
+        for part in pointer.split('/').skip(1) {
+            let name = part.replace("~1", "/").replace("~0", "~");
+            let inner = match self.elements() {
+                Some(all) => name.parse().ok().and_then(|at: usize| all.get(at).copied()),
+                None => self.member(&name),
+            };
+            let Some(inner) = inner else { break };
+            self = inner;
+        }
+        self
+    }
+
     /// The elements of an array.
     pub fn elements(self) -> Option<Vec<Self>> {
         match self {

@@ -125,7 +125,7 @@ impl From<RetryPolicy> for RetryOverride {
             cap: policy.max_delay_ms.map(Duration::from_millis),
             jitter: policy.jitter_percent.map(Percent::to_either_side),
             max_elapsed: None,
-            only_codes: policy.retryable_errors.map(Vec::into_boxed_slice),
+            only_codes: policy.retryable_errors,
         }
     }
 }

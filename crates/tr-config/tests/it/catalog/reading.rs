@@ -85,14 +85,14 @@ fn every_key_reaches_the_manifest() {
             cap: Some(Duration::from_secs(9)),
             jitter: Some((0.5, 1.0)),
             max_elapsed: Some(Duration::from_secs(2)),
-            only_codes: Some(Box::new(["rate_limit".into()])),
+            only_codes: Some(vec!["rate_limit".into()]),
         })
     );
     assert_eq!((tool.retry_safe, tool.cancellable), (Some(false), true));
     assert_eq!((tool.breaker.consecutive, tool.breaker.failure_rate), (Some(8), Some(0.3)));
     assert_eq!(tool.breaker.cooldown, Some(Duration::from_secs(15)));
     assert_eq!(tool.breaker_hint, Some(BreakerHint::Tool));
-    assert_eq!((tool.loops.max_identical, tool.loops.poll), (Some(3), true));
+    assert_eq!((tool.loops.max_identical, tool.loops.poll), (Some(3), Some(true)));
     assert_eq!((tool.loops.max_failures_per_turn, tool.loops.repeats), (Some(7), Some(30)));
     assert_eq!(tool.loops.loop_key.as_deref(), Some(&["to".into()][..]));
     assert_eq!(tool.ttls.done, Some(Duration::from_secs(1)));

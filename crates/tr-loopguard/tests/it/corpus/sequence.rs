@@ -104,7 +104,7 @@ fn manifest(tool: &str, declared: &Value) -> Option<ToolManifest> {
     for (name, value) in declared {
         match (&**name, value.as_str()) {
             ("effect", Some("read_only")) => manifest.effect = Some(Effect::ReadOnly),
-            ("poll", None) => manifest.loops.poll = value.as_bool().unwrap(),
+            ("poll", None) => manifest.loops.poll = value.as_bool(),
             ("loop_key", None) => {
                 let names = value.as_array().unwrap().iter();
                 manifest.loops.loop_key = Some(names.map(|n| n.as_str().unwrap().into()).collect());
