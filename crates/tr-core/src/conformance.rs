@@ -1,4 +1,5 @@
 //! What the conformance suites of stores share: a finding, all of them, and a test for each case.
+use crate::BoxError;
 use std::{error::Error, fmt};
 
 /// A rule that a store breaks: the case, and what the store did.
@@ -8,6 +9,10 @@ pub struct Violation {
     case: &'static str,
     what: String,
 }
+
+/// The result of a case, and of what it needs.
+#[doc(hidden)]
+pub type Verdict<T = ()> = Result<T, BoxError>;
 
 /// Every rule that a store breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +100,7 @@ macro_rules! conformance_runner {
                 $(stringify!($case) => (stringify!($case), $case(&cx).await),)*
                 _ => panic!("there is no case named {case}"),
             };
-            end.map_err(|what| Violation::new(case, what))
+            end.map_err(|why| Violation::new(case, why.to_string()))
         }
     };
 }

@@ -18,7 +18,7 @@ pub(super) async fn a_new_key_is_granted(cx: Cx<'_, impl Subject>) -> Verdict {
     must!(grant.token.owner == claim.owner => "the grant is for another owner: {:?}", grant.token);
     must!(grant.runs == 1 && grant.before.is_none() => "the grant of a new key is not its first run: {grant:?}");
     must!(grant.lease_left <= LONG && grant.lease_left > LONG / 2 => "wrong lease: {grant:?}");
-    granted(ok(cx.other.claim(&cx.claim("b")).await)?).map(drop)
+    granted(cx.other.claim(&cx.claim("b")).await?).map(drop)
 }
 
 pub(super) async fn a_claim_in_force_makes_others_busy(cx: Cx<'_, impl Subject>) -> Verdict {
@@ -27,7 +27,7 @@ pub(super) async fn a_claim_in_force_makes_others_busy(cx: Cx<'_, impl Subject>)
         let mut claim = cx.claim("a");
         for (mutating, again) in [(true, false), (true, true), (false, false), (false, true)] {
             (claim.mutating, claim.again) = (mutating, again);
-            let Claimed::Busy { seen, lease_left } = ok(store.claim(&claim).await)? else {
+            let Claimed::Busy { seen, lease_left } = store.claim(&claim).await? else {
                 return Err("the reply to a second claim was not `Busy`".into());
             };
             must!(seen.token == token => "`Busy` names another claim: {seen:?}");
@@ -41,11 +41,11 @@ pub(super) async fn a_claim_sent_again_is_the_same_claim(cx: Cx<'_, impl Subject
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     for store in [&cx.store, &cx.other] {
-        let again = granted(ok(store.claim(&claim).await)?)?;
+        let again = granted(store.claim(&claim).await?)?;
         must!(again.token == token => "the same claim got another token: {:?}, {token:?}", again.token);
         must!(again.runs == 1 => "the same claim counts as another run");
     }
-    let renewed = ok(cx.store.renew(&claim.key, token, LONG).await)?;
+    let renewed = cx.store.renew(&claim.key, token, LONG).await?;
     must!(renewed => "the first grant is no longer valid");
     Ok(())
 }
@@ -67,7 +67,7 @@ pub(super) async fn a_claim_whose_reply_was_lost_is_recognised(
         }
         let grant = cx.run(&claim).await?;
         must!(grant.runs == 1 => "the lost claim counts as another run");
-        let other = ok(cx.other.claim(&cx.claim(&format!("a{polls}"))).await)?;
+        let other = cx.other.claim(&cx.claim(&format!("a{polls}"))).await?;
         must!(matches!(other, Claimed::Busy { .. }) => "a second owner was granted too: {other:?}");
     }
     Ok(())
@@ -99,10 +99,10 @@ pub(super) async fn of_many_claims_one_is_granted(cx: Cx<'_, impl Subject>) -> V
         .await;
         let mut won = 0;
         for end in ends {
-            match ok(end)? {
+            match end? {
                 Claimed::Run(_) => won += 1,
                 Claimed::Busy { .. } => {}
-                other => return Err(format!("unexpected reply to a claim: {other:?}")),
+                other => return Err(format!("unexpected reply to a claim: {other:?}").into()),
             }
         }
         must!(won == 1 => "{won} of 16 claims were granted");
@@ -130,7 +130,7 @@ pub(super) async fn other_params_are_a_conflict_in_every_state(
         for again in [false, true] {
             let mut claim = cx.claim(key);
             (claim.digest, claim.again) = (Digest::of_bytes("other"), again);
-            let met = ok(cx.other.claim(&claim).await)?;
+            let met = cx.other.claim(&claim).await?;
             must!(met == Claimed::Conflict => "{key}: the reply to other params was {met:?}");
         }
     }
@@ -141,7 +141,7 @@ pub(super) async fn a_done_call_is_replayed(cx: Cx<'_, impl Subject>) -> Verdict
     let token = cx.end(&cx.claim("a"), done("answer")).await?;
     for (store, again) in [(&cx.store, true), (&cx.other, false)] {
         let claim = ClaimRequest { again, ..cx.claim("a") };
-        let Claimed::Settled(stored) = ok(store.claim(&claim).await)? else {
+        let Claimed::Settled(stored) = store.claim(&claim).await? else {
             return Err("a claim of a done call did not return its record".into());
         };
         must!(stored.record.state == done("answer") => "the record's state is {:?}", stored.record.state);
@@ -162,10 +162,10 @@ pub(super) async fn a_failed_call_runs_again_as_its_record_says(
             let key = format!("{how:?}{again}");
             let token = cx.end(&cx.claim(&key), State::Failed(b"no".to_vec(), how)).await?;
             let claim = ClaimRequest { again, ..cx.claim(&key) };
-            match ok(cx.other.claim(&claim).await)? {
+            match cx.other.claim(&claim).await? {
                 Claimed::Run(grant) if runs => {
                     must!(grant.token.epoch > token.epoch => "the epoch does not grow");
-                    let busy = ok(cx.store.claim(&cx.claim(&key)).await)?;
+                    let busy = cx.store.claim(&cx.claim(&key)).await?;
                     must!(matches!(busy, Claimed::Busy { .. }) => "two claims were granted: {busy:?}");
                 }
                 Claimed::Settled(stored) if !runs => {
@@ -173,7 +173,9 @@ pub(super) async fn a_failed_call_runs_again_as_its_record_says(
                     must!(same => "the record's state is {:?}", stored.record.state);
                 }
                 other => {
-                    return Err(format!("failed, {how:?}, again {again}: the reply was {other:?}"));
+                    return Err(
+                        format!("failed, {how:?}, again {again}: the reply was {other:?}").into()
+                    );
                 }
             }
         }
@@ -183,7 +185,7 @@ pub(super) async fn a_failed_call_runs_again_as_its_record_says(
 
 pub(super) async fn a_cancelled_call_runs_again(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), State::Cancelled(Some(b"why".to_vec()))).await?;
-    let grant = granted(ok(cx.other.claim(&cx.claim("a")).await)?)?;
+    let grant = granted(cx.other.claim(&cx.claim("a")).await?)?;
     must!(grant.token.epoch > token.epoch => "the epoch does not grow");
     Ok(())
 }
@@ -193,7 +195,7 @@ pub(super) async fn a_claim_returns_the_former_state(cx: Cx<'_, impl Subject>) -
     cx.end(&cx.claim("a"), failed.clone()).await?;
     let mut claim = cx.claim("a");
     (claim.notes, claim.tool) = (b"later".to_vec(), cx.name("later"));
-    let grant = granted(ok(cx.other.claim(&claim).await)?)?;
+    let grant = granted(cx.other.claim(&claim).await?)?;
     must!(grant.runs == 2 => "the grant is for run {} of the call, not 2", grant.runs);
     let Some(before) = grant.before else {
         return Err("the grant lacks the state before the claim".into());
@@ -207,22 +209,22 @@ pub(super) async fn a_claim_returns_the_former_state(cx: Cx<'_, impl Subject>) -
 
 pub(super) async fn epochs_grow_past_deleted_records(cx: Cx<'_, impl Subject>) -> Verdict {
     let mut last = 0;
-    let grows = |epoch: u64, last: &mut u64| {
-        let grown = epoch > *last;
+    let grows = |epoch: u64, last: &mut u64| -> Verdict {
+        must!(epoch > *last => "epoch {epoch} is not above all earlier ones");
         *last = epoch;
-        if grown { Ok(()) } else { Err(format!("epoch {epoch} is not above all earlier ones")) }
+        Ok(())
     };
     for _ in 0..3 {
         let claim = cx.claim("a");
         grows(cx.run(&claim).await?.token.epoch, &mut last)?;
-        ok(cx.store.release(&claim.key, claim.owner).await)?;
+        cx.store.release(&claim.key, claim.owner).await?;
         grows(cx.run(&cx.claim("a")).await?.token.epoch, &mut last)?;
-        ok(cx.other.clear(&claim.key).await)?;
+        cx.other.clear(&claim.key).await?;
         let claim = cx.claim("a");
         let token = cx.run(&claim).await?.token;
         grows(token.epoch, &mut last)?;
         let end = crate::store::End { state: done("x"), ttl: cx.short() };
-        ok(cx.store.finalise(&claim.key, token, &end).await)?;
+        cx.store.finalise(&claim.key, token, &end).await?;
         cx.outlast().await;
     }
     Ok(())
@@ -234,17 +236,17 @@ pub(super) async fn a_full_store_refuses_and_keeps_its_claims(cx: Cx<'_, impl Su
     let mut full = false;
     for n in 0..64 {
         let claim = cx.claim(&format!("a{n}"));
-        match ok(store.claim(&claim).await)? {
+        match store.claim(&claim).await? {
             Claimed::Run(grant) => held.push((claim.key, grant.token)),
             Claimed::Full => full = true,
-            other => return Err(format!("the reply to a new key was {other:?}")),
+            other => return Err(format!("the reply to a new key was {other:?}").into()),
         }
     }
     must!(full => "64 claims were granted with a capacity of 4");
     let keys: HashSet<_> = held.iter().map(|(key, _)| *key).collect();
     must!(keys.len() == held.len() => "a claim was granted twice");
     for (key, token) in held {
-        let held = ok(RecordStore::renew(&*store, &key, token, LONG).await)?;
+        let held = RecordStore::renew(&*store, &key, token, LONG).await?;
         must!(held => "a claim in force was forgotten");
     }
     Ok(())

@@ -12,15 +12,11 @@ fn query(selector: Selector, state: StateFilter) -> Query {
 }
 
 /// The keys that a query lists; fails if the count differs.
-async fn found<S: Subject>(
-    cx: Cx<'_, S>,
-    query: &Query,
-    names: &[&str],
-) -> Result<Vec<String>, String> {
-    let listed = ok(cx.other.list(query, 1_000, true).await)?.records;
-    let count = ok(cx.store.count(query).await)?;
+async fn found<S: Subject>(cx: Cx<'_, S>, query: &Query, names: &[&str]) -> Verdict<Vec<String>> {
+    let listed = cx.other.list(query, 1_000, true).await?.records;
+    let count = cx.store.count(query).await?;
     if count != listed.len() as u64 {
-        return Err(format!("{query:?}: counts {count} records and lists {}", listed.len()));
+        return Err(format!("{query:?}: counts {count} records and lists {}", listed.len()).into());
     }
     let keys: HashSet<_> = listed.iter().map(|stored| stored.key).collect();
     let mut found: Vec<_> =
@@ -33,7 +29,7 @@ pub(super) async fn a_record_reads_as_it_stands(cx: Cx<'_, impl Subject>) -> Ver
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     for store in [&cx.store, &cx.other] {
-        let Some(stored) = ok(store.read(&claim.key).await)? else {
+        let Some(stored) = store.read(&claim.key).await? else {
             return Err("a call in flight has no record".into());
         };
         let record = &stored.record;
@@ -81,7 +77,7 @@ pub(super) async fn records_are_found_by_key_session_and_tool(cx: Cx<'_, impl Su
         let found = found(cx, &query, &all).await?;
         must!(found == expected => "{query:?} finds {found:?}, not {expected:?}");
     }
-    let some = ok(cx.store.list(&query(tool(""), StateFilter::Any), 2, false).await)?.records;
+    let some = cx.store.list(&query(tool(""), StateFilter::Any), 2, false).await?.records;
     must!(some.len() == 2 => "a limit of 2 lists {}", some.len());
     Ok(())
 }
@@ -96,7 +92,7 @@ pub(super) async fn records_are_found_by_a_range_of_keys(cx: Cx<'_, impl Subject
     for first in 0..keys.len() {
         for last in first..keys.len() {
             let query = query(Selector::Keys(keys[first]..=keys[last]), StateFilter::Any);
-            let listed = ok(cx.other.list(&query, 1_000, false).await)?.records;
+            let listed = cx.other.list(&query, 1_000, false).await?.records;
             let found: HashSet<_> = listed.iter().map(|stored| stored.key).collect();
             // Others' keys may lie between them.
             let own = keys.iter().filter(|key| found.contains(key)).copied().collect::<Vec<_>>();
@@ -144,11 +140,11 @@ pub(super) async fn a_flush_keeps_calls_that_may_run_twice(cx: Cx<'_, impl Subje
     cx.end(&elsewhere, done("x")).await?;
 
     for key in ["inflight", "unknown", "lost"] {
-        let gone = ok(cx.store.flush(&query(Selector::Key(cx.key(key)), StateFilter::Any)).await)?;
+        let gone = cx.store.flush(&query(Selector::Key(cx.key(key)), StateFilter::Any)).await?;
         must!(gone == 0 => "{key}: a flush by key deleted it, and the call may run twice");
     }
     let session = query(Selector::Session(cx.name("session")), StateFilter::Any);
-    let gone = ok(cx.other.flush(&session).await)?;
+    let gone = cx.other.flush(&session).await?;
     for key in ["inflight", "unknown", "lost"] {
         must!(cx.read(key).await?.is_some() => "{key}: a flush deleted it, and the call may run twice");
     }
@@ -157,10 +153,10 @@ pub(super) async fn a_flush_keeps_calls_that_may_run_twice(cx: Cx<'_, impl Subje
     }
     must!(gone == 3 => "a flush of 3 records returned {gone}");
     cx.stands("elsewhere", &done("x")).await?;
-    let again = ok(cx.store.flush(&session).await)?;
+    let again = cx.store.flush(&session).await?;
     must!(again == 0 => "a second flush returned {again}");
     let one = query(Selector::Key(cx.key("elsewhere")), StateFilter::Any);
-    must!(ok(cx.store.flush(&one).await)? == 1 => "a flush by key did not delete a settled record");
+    must!(cx.store.flush(&one).await? == 1 => "a flush by key did not delete a settled record");
     must!(cx.read("elsewhere").await?.is_none() => "a settled record is still there after a flush by key");
     Ok(())
 }
@@ -169,11 +165,11 @@ pub(super) async fn a_sweep_deletes_only_expired_records(cx: Cx<'_, impl Subject
     let over = cx.claim("over");
     let token = cx.run(&over).await?.token;
     let end = crate::store::End { state: done("x"), ttl: cx.short() };
-    ok(cx.store.finalise(&over.key, token, &end).await)?;
+    cx.store.finalise(&over.key, token, &end).await?;
     cx.end(&cx.claim("done"), done("x")).await?;
     cx.run(&cx.claim("inflight")).await?;
     cx.lose(&cx.short_claim("lost")).await?;
-    ok(cx.other.sweep().await)?;
+    cx.other.sweep().await?;
     must!(cx.read("over").await?.is_none() => "an expired record is still there after a sweep");
     cx.stands("done", &done("x")).await?;
     cx.stands("inflight", &State::Inflight).await?;
@@ -181,7 +177,7 @@ pub(super) async fn a_sweep_deletes_only_expired_records(cx: Cx<'_, impl Subject
 }
 
 pub(super) async fn a_check_answers(cx: Cx<'_, impl Subject>) -> Verdict {
-    for warning in ok(cx.store.check().await)? {
+    for warning in cx.store.check().await? {
         must!(!warning.trim().is_empty() => "a warning is empty");
     }
     Ok(())
@@ -189,17 +185,17 @@ pub(super) async fn a_check_answers(cx: Cx<'_, impl Subject>) -> Verdict {
 
 pub(super) async fn a_mark_is_set_once_and_stays(cx: Cx<'_, impl Subject>) -> Verdict {
     // A store that others share may have one.
-    let first = ok(cx.store.mark(&[], &[]).await)?;
+    let first = cx.store.mark(&[], &[]).await?;
     let ours = cx.name("mark").into_bytes();
-    let set = ok(cx.store.mark(&first, &ours).await)?;
+    let set = cx.store.mark(&first, &ours).await?;
     must!(set == ours => "a mark that was set read as {set:?}");
-    let late = ok(cx.other.mark(&first, b"late").await)?;
+    let late = cx.other.mark(&first, b"late").await?;
     must!(late == ours => "a mark was set in place of another one: {late:?}");
-    must!(ok(cx.other.mark(b"late", b"later").await)? == ours => "a mark was replaced by one who did not know it");
+    must!(cx.other.mark(b"late", b"later").await? == ours => "a mark was replaced by one who did not know it");
     cx.end(&cx.claim("done"), done("x")).await?;
-    ok(cx.store.flush(&query(Selector::Session(cx.name("session")), StateFilter::Any)).await)?;
-    must!(ok(cx.other.mark(&[], &[]).await)? == ours => "the mark is gone");
-    let back = ok(cx.other.mark(&ours, &first).await)?;
+    cx.store.flush(&query(Selector::Session(cx.name("session")), StateFilter::Any)).await?;
+    must!(cx.other.mark(&[], &[]).await? == ours => "the mark is gone");
+    let back = cx.other.mark(&ours, &first).await?;
     must!(back == first => "a mark was not set back: {back:?}");
     Ok(())
 }
@@ -216,9 +212,9 @@ pub(super) async fn records_survive_a_restart(cx: Cx<'_, impl Subject>) -> Verdi
     let stored = cx.stands("done", &done("answer")).await?;
     must!(stored.record.token == token => "the record belongs to another claim: {stored:?}");
     cx.stands("unknown", &State::Unknown(Some(b"?".to_vec()))).await?;
-    let met = ok(cx.other.claim(&cx.claim("inflight")).await)?;
+    let met = cx.other.claim(&cx.claim("inflight")).await?;
     must!(matches!(met, Claimed::Busy { .. }) => "the reply for a call in flight was {met:?}");
-    let recorded = ok(cx.store.finalise(&running.key, held, &lasting(done("x"))).await)?;
+    let recorded = cx.store.finalise(&running.key, held, &lasting(done("x"))).await?;
     must!(recorded => "a claim from before the restart is lost");
     let grant = cx.run(&cx.claim("new")).await?;
     must!(grant.token.epoch > held.epoch => "epochs started again after the restart: {:?}", grant.token);

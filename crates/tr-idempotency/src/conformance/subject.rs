@@ -1,7 +1,7 @@
 //! The store under test, and helpers for the cases.
 use crate::{
     protocol::{Millis, State, Token, Ttls},
-    store::{ClaimRequest, Claimed, End, Grant, RecordStore, StoreError, Stored, StoredState},
+    store::{ClaimRequest, Claimed, End, Grant, RecordStore, Stored, StoredState},
 };
 use std::{
     future::{Future, ready},
@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 use tr_core::canonical::{Digest, Key};
+pub(super) use tr_core::conformance::Verdict;
 
 /// A store under test, and what the cases may do to it.
 pub trait Subject: Sync {
@@ -127,52 +128,49 @@ impl<'s, S: Subject> Case<'s, S> {
     }
 
     /// Claims; fails if the claim is not granted.
-    pub(super) async fn run(&self, claim: &ClaimRequest) -> Result<Grant, String> {
-        granted(ok(self.store.claim(claim).await)?)
+    pub(super) async fn run(&self, claim: &ClaimRequest) -> Verdict<Grant> {
+        granted(self.store.claim(claim).await?)
     }
 
     /// Claims and lets the lease end.
-    pub(super) async fn lose(&self, claim: &ClaimRequest) -> Result<Grant, String> {
+    pub(super) async fn lose(&self, claim: &ClaimRequest) -> Verdict<Grant> {
         let grant = self.run(claim).await?;
         self.outlast().await;
         Ok(grant)
     }
 
     /// Claims and ends.
-    pub(super) async fn end(
-        &self,
-        claim: &ClaimRequest,
-        state: StoredState,
-    ) -> Result<Token, String> {
+    pub(super) async fn end(&self, claim: &ClaimRequest, state: StoredState) -> Verdict<Token> {
         let token = self.run(claim).await?.token;
         let end = End { state, ttl: LONG };
-        match ok(self.store.finalise(&claim.key, token, &end).await)? {
+        match self.store.finalise(&claim.key, token, &end).await? {
             true => Ok(token),
             false => Err("the holder of a claim could not record its end".into()),
         }
     }
 
-    pub(super) async fn read(&self, key: &str) -> Result<Option<Stored>, String> {
-        ok(self.store.read(&self.key(key)).await)
+    pub(super) async fn read(&self, key: &str) -> Verdict<Option<Stored>> {
+        Ok(self.store.read(&self.key(key)).await?)
     }
 
     /// Fails if the record's state is not this one.
-    pub(super) async fn stands(&self, key: &str, state: &StoredState) -> Result<Stored, String> {
+    pub(super) async fn stands(&self, key: &str, state: &StoredState) -> Verdict<Stored> {
         match self.read(key).await? {
             Some(stored) if stored.record.state == *state => Ok(stored),
             Some(stored) => {
-                Err(format!("the record's state is {:?}, not {state:?}", stored.record.state))
+                Err(format!("the record's state is {:?}, not {state:?}", stored.record.state)
+                    .into())
             }
-            None => Err(format!("there is no record, expected {state:?}")),
+            None => Err(format!("there is no record, expected {state:?}").into()),
         }
     }
 }
 
 /// Fails if the claim was not granted.
-pub(super) fn granted(claimed: Claimed) -> Result<Grant, String> {
+pub(super) fn granted(claimed: Claimed) -> Verdict<Grant> {
     match claimed {
         Claimed::Run(grant) => Ok(grant),
-        other => Err(format!("the claim was not granted: {other:?}")),
+        other => Err(format!("the claim was not granted: {other:?}").into()),
     }
 }
 
@@ -182,14 +180,6 @@ pub(super) fn done(body: &str) -> StoredState {
 
 pub(super) const fn lasting(state: StoredState) -> End {
     End { state, ttl: LONG }
-}
-
-/// The result of a case.
-pub(super) type Verdict = Result<(), String>;
-
-/// Maps the error of an operation that the case needs.
-pub(super) fn ok<T>(end: Result<T, StoreError>) -> Result<T, String> {
-    end.map_err(|error| format!("an operation failed: {error}"))
 }
 
 /// Fails a case whose condition does not hold.
@@ -203,7 +193,7 @@ macro_rules! must {
 macro_rules! must_be {
     ([$($condition:tt)+] => $what:literal $(, $argument:expr)*) => {
         if !($($condition)+) {
-            return Err(format!($what $(, $argument)*));
+            return Err(format!($what $(, $argument)*).into());
         }
     };
     ([$($condition:tt)*] $next:tt $($rest:tt)*) => {

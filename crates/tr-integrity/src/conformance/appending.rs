@@ -1,5 +1,5 @@
 //! Cases: appends; no entry is lost, and of several concurrent writers exactly one wins.
-use super::subject::{Cx, Subject, Verdict, conflicts, entry, grow, must, ok};
+use super::subject::{Cx, Subject, Verdict, conflicts, entry, grow, must};
 use crate::store::{Entry, Revision, StoreErrorKind};
 use futures_util::future::join_all;
 use std::task::{Context, Waker};
@@ -27,7 +27,7 @@ pub(super) async fn long_entries_come_back_whole(cx: Cx<'_, impl Subject>) -> Ve
     let session = cx.session("long");
     let body: Vec<u8> = (0..1_200_000_u32).map(|at| (at % 251) as u8).collect();
     let first = Entry { body, ..entry(1, 1, "") };
-    ok(cx.store.append(&session, None, &first).await)?;
+    cx.store.append(&session, None, &first).await?;
     cx.holds(&session, &[first]).await
 }
 
@@ -116,7 +116,8 @@ pub(super) async fn of_many_writers_one_wins(cx: Cx<'_, impl Subject>) -> Verdic
             return Err(format!(
                 "{} of 8 appends behind the same head succeeded, expected 1",
                 won.len()
-            ));
+            )
+            .into());
         };
         for lost in ends.iter().filter_map(|end| end.as_ref().err()) {
             let head = Some(winner.revision);
@@ -137,7 +138,7 @@ pub(super) async fn writers_of_different_sessions_do_not_meet(cx: Cx<'_, impl Su
         client.append(session, None, first)
     });
     for end in join_all(appends).await {
-        ok(end)?;
+        end?;
     }
     for (session, first) in sessions.iter().zip(entries) {
         cx.holds(session, &[first]).await?;
@@ -148,7 +149,7 @@ pub(super) async fn writers_of_different_sessions_do_not_meet(cx: Cx<'_, impl Su
 pub(super) async fn an_entry_sent_again_is_recognised(cx: Cx<'_, impl Subject>) -> Verdict {
     let (session, written) = cx.begun("again", 2).await?;
     for client in [&cx.store, &cx.other] {
-        ok(client.append(&session, Some(written[0].revision), &written[1]).await)?;
+        client.append(&session, Some(written[0].revision), &written[1]).await?;
     }
     cx.holds(&session, &written).await
 }
@@ -157,8 +158,8 @@ pub(super) async fn an_entry_sent_again_is_recognised_behind_others(
     cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let (session, written) = cx.begun("again", 4).await?;
-    ok(cx.store.append(&session, None, &written[0]).await)?;
-    ok(cx.other.append(&session, Some(written[0].revision), &written[1]).await)?;
+    cx.store.append(&session, None, &written[0]).await?;
+    cx.other.append(&session, Some(written[0].revision), &written[1]).await?;
     cx.holds(&session, &written).await
 }
 
@@ -177,7 +178,7 @@ pub(super) async fn an_append_that_was_dropped_is_there_or_not(
         }
         drop(append);
         // The resent append reports success, whether or not the first one was applied.
-        ok(cx.store.append(&session, Some(head), &next).await)?;
+        cx.store.append(&session, Some(head), &next).await?;
         written.push(next);
         cx.holds(&session, &written).await?;
     }

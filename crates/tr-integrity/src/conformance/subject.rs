@@ -5,6 +5,7 @@ use std::{
     hash::{BuildHasher, RandomState},
     sync::Arc,
 };
+pub(super) use tr_core::conformance::Verdict;
 
 /// The store under test, and what the cases may do to it.
 pub trait Subject: Sync {
@@ -53,7 +54,7 @@ impl<'s, S: Subject> Case<'s, S> {
     }
 
     /// Appends entries until the session has `count`; returns all of them.
-    pub(super) async fn written(&self, session: &str, count: u64) -> Result<Vec<Entry>, String> {
+    pub(super) async fn written(&self, session: &str, count: u64) -> Verdict<Vec<Entry>> {
         let mut written: Vec<Entry> = Vec::new();
         for number in 1..=count {
             let next = entry(number, number + 100, &format!("{session}: {number}"));
@@ -63,11 +64,7 @@ impl<'s, S: Subject> Case<'s, S> {
     }
 
     /// A new session, and its first entries.
-    pub(super) async fn begun(
-        &self,
-        name: &str,
-        count: u64,
-    ) -> Result<(String, Vec<Entry>), String> {
+    pub(super) async fn begun(&self, name: &str, count: u64) -> Verdict<(String, Vec<Entry>)> {
         let session = self.session(name);
         let written = self.written(&session, count).await?;
         Ok((session, written))
@@ -76,7 +73,7 @@ impl<'s, S: Subject> Case<'s, S> {
     /// Fails unless `session` holds exactly these entries.
     pub(super) async fn holds(&self, session: &str, entries: &[Entry]) -> Verdict {
         for client in [&self.store, &self.other] {
-            let found = ok(client.load(session).await)?;
+            let found = client.load(session).await?;
             if found != entries {
                 let bodies = |entries: &[Entry]| {
                     let body = |entry: &Entry| {
@@ -86,7 +83,7 @@ impl<'s, S: Subject> Case<'s, S> {
                     entries.iter().map(body).collect::<Vec<_>>()
                 };
                 let (expected, found) = (bodies(entries), bodies(&found));
-                return Err(format!("{session:?} has {found:?} and not {expected:?}"));
+                return Err(format!("{session:?} has {found:?} and not {expected:?}").into());
             }
         }
         Ok(())
@@ -100,7 +97,7 @@ pub(super) async fn grow(
     written: &mut Vec<Entry>,
     next: Entry,
 ) -> Verdict {
-    ok(client.append(session, written.last().map(|last| last.revision), &next).await)?;
+    client.append(session, written.last().map(|last| last.revision), &next).await?;
     written.push(next);
     Ok(())
 }
@@ -109,22 +106,16 @@ pub(super) fn entry(number: u64, stamp: u64, body: &str) -> Entry {
     Entry { revision: Revision { number, stamp }, at: 1_000 + number, body: body.into() }
 }
 
-/// Turns an error of an operation that must succeed into a violation.
-pub(super) fn ok<T>(end: Result<T, StoreError>) -> Result<T, String> {
-    end.map_err(|error| format!("the store failed: {error}"))
-}
-
 /// Fails unless the operation conflicted with this head.
 pub(super) fn conflicts<T>(end: Result<T, StoreError>, head: Option<Revision>) -> Verdict {
     match end {
         Ok(_) => Err("it was kept and not refused".into()),
         Err(error) if error.kind() == StoreErrorKind::Conflict { head } => Ok(()),
-        Err(error) => Err(format!("the head is {head:?}, the error {:?}: {error}", error.kind())),
+        Err(error) => {
+            Err(format!("the head is {head:?}, the error {:?}: {error}", error.kind()).into())
+        }
     }
 }
-
-/// The result of a case.
-pub(super) type Verdict = Result<(), String>;
 
 /// Fails the case unless `holds`.
 pub(super) fn must(holds: bool, what: &str) -> Verdict {
