@@ -2,6 +2,7 @@
 use crate::{
     BreakerState, Classification, Json, Ran, Replay, Retried, Verdict, shortened, shortened_code,
 };
+use serde::{Deserialize, Deserializer, Serialize};
 use std::{sync::Arc, time::Duration};
 
 mod pieces;
@@ -30,31 +31,44 @@ struct Details {
 }
 
 /// What a tool said. Fields are added in minor versions.
-#[derive(Clone, Debug, Default)]
+///
+/// Its serde form is that of records: all but the chunk.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct OutcomeParts {
     /// What it gave back.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub content: Option<Json>,
     /// What it failed with.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
     /// Something it says beside its content.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Json>,
     /// The version of the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_version: Option<Box<str>>,
     /// The span of its execution.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub span_id: Option<Box<str>>,
     /// Spans that it opened itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub emitted_spans: Vec<Box<str>>,
     /// Which part of a stream this is.
+    #[serde(skip)]
     pub chunk: Option<Chunk>,
     /// How long the tool took.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
     /// What layers told the model beside the tool's own words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Box<str>>,
 }
 
 /// A failure that a tool reports.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
 #[error("{message} ({code})")]
 #[non_exhaustive]
 pub struct ToolError {
@@ -63,17 +77,27 @@ pub struct ToolError {
     /// For the model.
     pub message: Box<str>,
     /// What the tool itself says of repeating: `Some(false)` beats everything but a manifest, and means that it ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
     /// How it was classified, once it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Whether the tool ran; `Unknown` until a layer knows.
     pub ran: Ran,
     /// More of it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub details: Option<Json>,
     /// The state of the breaker that refused the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerState>,
     /// A layer has retried this already.
+    #[serde(default)]
     pub exhausted: bool,
+}
+
+/// Keeps a JSON `null`, which differs from an absent member.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(from).map(Some)
 }
 
 /// Which part of a stream an outcome is.

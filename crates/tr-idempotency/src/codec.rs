@@ -1,7 +1,6 @@
 //! Records as bytes: what is kept of a call, and the notes for operators.
 pub(crate) mod body;
 mod bounded;
-mod failure;
 mod frame;
 #[cfg(feature = "encryption")]
 mod names;
@@ -12,7 +11,6 @@ mod persist;
 mod seal;
 #[cfg(not(feature = "encryption"))]
 mod unsealed;
-mod verdict;
 
 pub(crate) use self::frame::{Found, Frames, Place};
 #[cfg(feature = "encryption")]

@@ -1,23 +1,32 @@
 //! Failures as records keep them.
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{
     error::Error,
     fmt::{self, Display, Write},
 };
-use tr_core::{BoxError, Classification, Ran, Verdict, causes, shortened, shortened_code};
+use tr_core::{
+    BoxError, Classification, FailureInfo, Ran, Verdict, causes, shortened, shortened_code,
+};
 
 /// Failures of fewer bytes are not shortened.
 pub(crate) const SMALL_FAILURE: usize = 1_024;
 
 /// The most causes of an error that are measured and kept.
-pub(crate) const CAUSES: usize = 8;
+const CAUSES: usize = 8;
+
+/// Longer texts of causes are cut in a store.
+const LONGEST: usize = 4_096;
 
 /// A failure as a record keeps it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RecordedFailure {
     pub(crate) code: Box<str>,
     pub(crate) verdict: Verdict,
     pub(crate) ran: Ran,
+    #[serde(default)]
     pub(crate) exhausted: bool,
+    /// In a store: the texts of its causes.
+    #[serde(default, rename = "causes", with = "texts", skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<BoxError>,
 }
 
@@ -75,6 +84,35 @@ impl RecordedText {
     }
 }
 
+/// An error as the texts of its causes.
+mod texts {
+    use super::*;
+
+    pub(super) fn serialize<S: Serializer>(
+        error: &Option<BoxError>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = |error: &(dyn Error + 'static)| {
+            let mut text = error.to_string();
+            let whole = (0..=LONGEST).rev().find(|&at| text.is_char_boundary(at));
+            text.truncate(whole.unwrap_or_default());
+            text
+        };
+        // What a failure info says is recorded beside the texts.
+        let kept = |cause: &&(dyn Error + 'static)| !cause.is::<FailureInfo>();
+        let causes = error.as_deref().into_iter().flat_map(|error| causes(error));
+        to.collect_seq(causes.filter(kept).take(CAUSES).map(text))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<BoxError>, D::Error> {
+        let cause = |cause, text| Some(Box::new(RecordedText::new(text, cause)));
+        let error = Vec::<String>::deserialize(from)?.into_iter().rfold(None, cause);
+        Ok(error.map(|error| error as _))
+    }
+}
+
 /// The length of a `Display` text, without building the text.
 fn length(text: &dyn Display) -> usize {
     struct Count(usize);
@@ -88,4 +126,33 @@ fn length(text: &dyn Display) -> usize {
     // `Count` never fails; text that a failing `Display` did not write does not count.
     let _ = write!(count, "{text}");
     count.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tr_core::code;
+
+    #[test]
+    fn a_failure_keeps_its_facts_and_the_words_of_its_causes() {
+        let error =
+            FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT).because("reset");
+        let recorded = RecordedFailure {
+            code: "timeout".into(),
+            verdict: Verdict::Transient { retry_after: Some(Duration::from_secs(3)) },
+            ran: Ran::Unknown,
+            exhausted: true,
+            error: Some(error.into()),
+        };
+        let text = serde_json::to_string(&recorded).unwrap();
+        let again: RecordedFailure = serde_json::from_str(&text).unwrap();
+        assert_eq!(again.classification(), recorded.classification());
+        let words = |recorded: &RecordedFailure| {
+            let error = recorded.error.as_deref().unwrap();
+            causes(error).map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(words(&recorded), ["timeout: the tool may have run", "reset"]);
+        assert_eq!(words(&again), ["reset"]);
+    }
 }

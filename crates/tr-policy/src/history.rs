@@ -25,7 +25,7 @@ pub enum MatchedOn {
 }
 
 /// One retry, as `retriedBy` lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retried {
     /// The attempt that failed, from 1.
     pub attempt: u32,

@@ -1,5 +1,6 @@
 //! How the content of an outcome was streamed: where its chunks begin and end.
 use crate::Json;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
@@ -7,10 +8,12 @@ use std::sync::Arc;
 ///
 /// The content of such an outcome is the whole answer: chunks of text joined to one string, any other
 /// chunks as a list. So it reads like any other answer, and can be replayed chunk by chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pieces {
     lengths: Box<[u32]>,
+    #[serde(default)]
     joined: bool,
+    #[serde(default)]
     closes: bool,
 }
 

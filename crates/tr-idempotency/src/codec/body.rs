@@ -1,9 +1,7 @@
 //! The body of a record: what is kept of a call in a store.
 //!
 //! The payload: the length of the head (4 bytes), the head (JSON), the bytes of the response.
-use super::{
-    Found, Frames, Place, Unreadable, bounded::Bounded, failure::FailureForm, persist::Persist,
-};
+use super::{Found, Frames, Place, Unreadable, bounded::Bounded, persist::Persist};
 use crate::{
     end::{Failure, RUNS, Run, Settlement, State},
     failure::RecordedFailure,
@@ -38,7 +36,7 @@ pub(crate) struct Written {
 #[serde(default, rename_all = "camelCase")]
 struct Head {
     #[serde(rename = "flaw", skip_serializing_if = "Option::is_none")]
-    failure: Option<FailureForm>,
+    failure: Option<Arc<RecordedFailure>>,
     /// A response follows.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     answer: bool,
@@ -107,11 +105,11 @@ impl<V> Format<V> {
             Vec::new()
         };
         let mut failure = |failure: &Failure<V>| {
-            head.failure = Some(FailureForm::of(&failure.recorded));
+            head.failure = Some(failure.recorded.clone());
             let mut bytes = answer(&failure.response, &mut head);
             let is_large = head.oversized.is_some() || failure.recorded.size() > self.most_bytes;
             if let Some(brief) = failure.brief.as_deref().filter(|_| is_large) {
-                head.failure = Some(FailureForm::of(&brief.recorded));
+                head.failure = Some(brief.recorded.clone());
                 let marker = head.oversized.take();
                 bytes = answer(&brief.response, &mut head);
                 head.oversized = marker;
@@ -165,16 +163,15 @@ impl<V> Format<V> {
         } else {
             None
         };
-        let recorded = head.failure.map(|recorded| Arc::new(recorded.into_recorded()));
         let failed = |answer| {
-            let recorded = recorded.clone().ok_or(Unreadable::Corrupt("it has no failure"))?;
+            let recorded = head.failure.clone().ok_or(Unreadable::Corrupt("it has no failure"))?;
             Ok(Failure::new(recorded, answer, None))
         };
         Ok(match record.state {
             protocol::State::Inflight => State::Inflight,
             protocol::State::Done(_) => State::Done(answer),
             protocol::State::Failed(_, again) => State::Failed(failed(answer)?, again),
-            protocol::State::Cancelled(_) if recorded.is_none() => State::Cancelled(None),
+            protocol::State::Cancelled(_) if head.failure.is_none() => State::Cancelled(None),
             protocol::State::Cancelled(_) => State::Cancelled(Some(failed(answer)?)),
             protocol::State::Unknown(_) => State::Unknown(Some(failed(answer)?)),
         })
@@ -206,8 +203,7 @@ impl<V> Format<V> {
         let Some(body) = state.body() else { return Ok(History::default()) };
         let payload = self.frames.unwrap(found, body)?;
         let (head, _) = split(&payload)?;
-        let failure = head.failure.map(|recorded| Arc::new(recorded.into_recorded()));
-        Ok((head.earlier, failure, head.settled))
+        Ok((head.earlier, head.failure, head.settled))
     }
 }
 

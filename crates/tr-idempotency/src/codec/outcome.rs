@@ -1,159 +1,52 @@
 //! Tool outcomes as JSON. Content, metadata and details stay byte for byte what they were.
-use super::verdict::ThisVerdict;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
-use std::{borrow::Cow, io::Write, ops::Not, time::Duration};
-use tr_core::{
-    BoxError, BreakerState, Json, OutcomeParts, Pieces, Ran, Retried, ToolError, ToolOutcome,
-};
+use serde::{Deserialize, Serialize};
+use std::{borrow::Cow, io::Write, ops::Not};
+use tr_core::{BoxError, OutcomeParts, Pieces, Retried, ToolOutcome};
 
+/// All members.
+#[derive(Serialize)]
+struct OutcomeForm<'o> {
+    #[serde(flatten)]
+    parts: &'o OutcomeParts,
+    #[serde(flatten)]
+    beside: BesideParts<'o>,
+}
+
+/// Those that are not of the parts.
 #[derive(Default, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct OutcomeForm<'b> {
-    #[serde(borrow, deserialize_with = "there", skip_serializing_if = "Option::is_none")]
-    content: Option<&'b RawValue>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    error: Option<ErrorForm<'b>>,
-    #[serde(borrow, deserialize_with = "there", skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'b RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_version: Option<Cow<'b, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    span_id: Option<Cow<'b, str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    emitted_spans: Vec<Cow<'b, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    duration: Option<Duration>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<Cow<'b, str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    retried: Vec<RetriedForm<'b>>,
+#[serde(default)]
+struct BesideParts<'o> {
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    retried: Cow<'o, [Retried]>,
     /// The content is that of a stream. Readers that do not know this member give it as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pieces: Option<PiecesForm<'b>>,
+    pieces: Option<Cow<'o, Pieces>>,
     /// No normaliser has looked whether the content is an envelope.
     #[serde(skip_serializing_if = "Not::not")]
     unsearched: bool,
 }
 
-#[derive(Serialize, Deserialize)]
-struct PiecesForm<'b> {
-    lengths: Cow<'b, [u32]>,
-    #[serde(default)]
-    joined: bool,
-    #[serde(default)]
-    closes: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ErrorForm<'b> {
-    code: Cow<'b, str>,
-    message: Cow<'b, str>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    retryable: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    verdict: Option<ThisVerdict>,
-    ran: Ran,
-    #[serde(borrow, default, deserialize_with = "there", skip_serializing_if = "Option::is_none")]
-    details: Option<&'b RawValue>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    breaker: Option<BreakerState>,
-    #[serde(default)]
-    exhausted: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct RetriedForm<'b> {
-    attempt: u32,
-    delay: Duration,
-    reason: Cow<'b, str>,
-    latency: Duration,
-}
-
-/// Keeps a JSON `null`, which differs from an absent member.
-fn there<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
-}
-
 pub(super) fn write(outcome: &ToolOutcome, out: impl Write) -> Result<(), BoxError> {
-    let parts = outcome.parts();
-    let texts = |texts: &'_ [Box<str>]| texts.iter().map(|text| text.to_string().into()).collect();
-    let form = OutcomeForm {
-        content: parts.content.as_ref().map(Json::as_raw),
-        error: parts.error.as_ref().map(|error| ErrorForm {
-            code: (&*error.code).into(),
-            message: (&*error.message).into(),
-            retryable: error.retryable,
-            verdict: error.verdict.map(ThisVerdict),
-            ran: error.ran,
-            details: error.details.as_ref().map(Json::as_raw),
-            breaker: error.breaker,
-            exhausted: error.exhausted,
-        }),
-        metadata: parts.metadata.as_ref().map(Json::as_raw),
-        tool_version: parts.tool_version.as_deref().map(Into::into),
-        span_id: parts.span_id.as_deref().map(Into::into),
-        emitted_spans: texts(&parts.emitted_spans),
-        duration: parts.duration,
-        notes: texts(&parts.notes),
-        retried: outcome
-            .retried()
-            .iter()
-            .map(|it| RetriedForm {
-                attempt: it.attempt,
-                delay: it.delay,
-                reason: (&*it.reason).into(),
-                latency: it.latency,
-            })
-            .collect(),
-        pieces: outcome.pieces().map(|pieces| PiecesForm {
-            lengths: pieces.lengths().into(),
-            joined: pieces.is_joined(),
-            closes: pieces.closes(),
-        }),
+    let beside = BesideParts {
+        retried: outcome.retried().into(),
+        pieces: outcome.pieces().map(Cow::Borrowed),
         unsearched: !outcome.is_unwrapped(),
     };
-    Ok(serde_json::to_writer(out, &form)?)
+    Ok(serde_json::to_writer(out, &OutcomeForm { parts: outcome.parts(), beside })?)
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<ToolOutcome, BoxError> {
-    let form: OutcomeForm<'_> = serde_json::from_slice(bytes)?;
-    let json = |raw: Option<&RawValue>| raw.map(|raw| Json::from(raw.to_owned()));
-    let text = |text: Cow<'_, str>| text.into_owned().into_boxed_str();
-    let mut outcome = ToolOutcome::default();
-    if !form.unsearched {
+    // Twice: a flattened struct cannot read raw JSON.
+    let mut outcome = ToolOutcome::from(serde_json::from_slice::<OutcomeParts>(bytes)?);
+    let BesideParts { retried, pieces, unsearched } = serde_json::from_slice(bytes)?;
+    if !retried.is_empty() {
+        outcome.set_retried(retried.into_owned());
+    }
+    if let Some(pieces) = pieces {
+        outcome.set_pieces(pieces.into_owned());
+    }
+    if !unsearched {
         outcome.set_unwrapped();
-    }
-    let parts: &mut OutcomeParts = outcome.parts_mut();
-    parts.content = json(form.content);
-    parts.error = form.error.map(|form| {
-        let mut error = ToolError::new(text(form.code), text(form.message));
-        error.retryable = form.retryable;
-        error.verdict = form.verdict.map(|it| it.0);
-        error.ran = form.ran;
-        error.details = json(form.details);
-        error.breaker = form.breaker;
-        error.exhausted = form.exhausted;
-        error
-    });
-    parts.metadata = json(form.metadata);
-    parts.tool_version = form.tool_version.map(text);
-    parts.span_id = form.span_id.map(text);
-    parts.emitted_spans = form.emitted_spans.into_iter().map(text).collect();
-    parts.duration = form.duration;
-    parts.notes = form.notes.into_iter().map(text).collect();
-    if !form.retried.is_empty() {
-        let retried = |it: RetriedForm<'_>| Retried {
-            attempt: it.attempt,
-            delay: it.delay,
-            reason: text(it.reason),
-            latency: it.latency,
-        };
-        outcome.set_retried(form.retried.into_iter().map(retried).collect::<Vec<_>>());
-    }
-    if let Some(PiecesForm { lengths, joined, closes }) = form.pieces {
-        outcome.set_pieces(Pieces::new(lengths.into_owned(), joined, closes));
     }
     Ok(outcome)
 }
@@ -162,11 +55,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<ToolOutcome, BoxError> {
 mod tests {
     use super::*;
     use crate::store::Persist as _;
+    use std::time::Duration;
 
     fn bytes(outcome: &ToolOutcome) -> Vec<u8> {
         outcome.to_bytes().unwrap()
     }
-    use tr_core::Verdict;
+    use tr_core::{Json, Ran, ToolError, Verdict};
 
     #[test]
     fn an_outcome_comes_back_with_everything_it_said() {
