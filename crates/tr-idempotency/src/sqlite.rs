@@ -62,11 +62,10 @@ pub use tr_sqlite::{Database, Durability, Error, ErrorKind};
 use self::{owners::Owners, selection::Selection, table::Table, time::Clocks};
 use crate::{
     clock::SteadyClock,
-    protocol::{Millis, Token},
     record::StateCount,
     store::{
-        ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreErrorKind,
-        StoreFuture, Stored, change::Change,
+        Change, ClaimRequest, Claimed, Listing, Query, RecordStore, Seen, StoreError,
+        StoreErrorKind, StoreFuture, Stored,
     },
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -134,7 +133,7 @@ impl Sqlite {
     }
 
     /// Applies a change in a transaction.
-    async fn change<T, F>(&self, change: F) -> Result<T, StoreError>
+    async fn write<T, F>(&self, change: F) -> Result<T, StoreError>
     where
         F: FnOnce(&Table<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
@@ -142,11 +141,6 @@ impl Sqlite {
         let settings = self.settings.clone();
         let changed = self.database.write(move |connection| change(&settings.table(connection)?));
         changed.await.map_err(StoreError::from)
-    }
-
-    fn apply(&self, key: &Key, change: Change) -> StoreFuture<'_, bool> {
-        let key = *key;
-        Box::pin(self.change(move |table| change::change(table, &key, change)))
     }
 
     /// Reads in one snapshot.
@@ -217,28 +211,12 @@ impl Builder {
 impl RecordStore for Sqlite {
     fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
         let (claim, capacity) = (claim.clone(), self.settings.capacity);
-        Box::pin(self.change(move |table| change::claim(table, &claim, capacity)))
+        Box::pin(self.write(move |table| change::claim(table, &claim, capacity)))
     }
 
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
-        self.apply(key, Change::Renew(token, lease))
-    }
-
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        self.apply(key, Change::Release(owner))
-    }
-
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        self.apply(key, Change::Finalise(token, end.clone()))
-    }
-
-    fn settle<'s>(
-        &'s self,
-        key: &'s Key,
-        of: Option<Token>,
-        end: &'s End,
-    ) -> StoreFuture<'s, bool> {
-        self.apply(key, Change::Settle(of, end.clone()))
+    fn change<'s>(&'s self, key: &'s Key, change: Change<'s>) -> StoreFuture<'s, bool> {
+        let (key, change) = (*key, change.into_owned());
+        Box::pin(self.write(move |table| change::change(table, &key, change)))
     }
 
     fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {
@@ -273,7 +251,7 @@ impl RecordStore for Sqlite {
         }
         let selection = Selection::of(query);
         Box::pin(async move {
-            self.change(table::end_dead_leases).await?;
+            self.write(table::end_dead_leases).await?;
             self.look(move |table| table.count(&selection)).await
         })
     }
@@ -287,7 +265,7 @@ impl RecordStore for Sqlite {
             let mut flushed = 0;
             loop {
                 let selection = Selection::of(query);
-                let some = self.change(move |table| {
+                let some = self.write(move |table| {
                     table::end_dead_leases(table)?;
                     table.flush(&selection, AT_ONCE)
                 });
@@ -301,11 +279,11 @@ impl RecordStore for Sqlite {
 
     fn clear<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, bool> {
         let key = *key;
-        Box::pin(self.change(move |table| table.clear(&key)))
+        Box::pin(self.write(move |table| table.clear(&key)))
     }
 
     fn sweep(&self) -> StoreFuture<'_, u64> {
-        Box::pin(self.change(|table| table.sweep(AT_ONCE)))
+        Box::pin(self.write(|table| table.sweep(AT_ONCE)))
     }
 
     fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {
@@ -315,7 +293,7 @@ impl RecordStore for Sqlite {
             if mark != from || mark == to || self.database.is_read_only() {
                 return Ok(mark);
             }
-            self.change(move |table| table.set_mark(&from, &to)).await
+            self.write(move |table| table.set_mark(&from, &to)).await
         })
     }
 
@@ -327,7 +305,7 @@ impl RecordStore for Sqlite {
     fn check(&self) -> StoreFuture<'_, Vec<String>> {
         let settings = self.settings.clone();
         let durability = self.database.durability();
-        Box::pin(self.change(move |table| change::check(table, settings.capacity, durability)))
+        Box::pin(self.write(move |table| change::check(table, settings.capacity, durability)))
     }
 }
 

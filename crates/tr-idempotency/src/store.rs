@@ -19,14 +19,14 @@
 //!
 //! Each operation is one atomic transition of [`protocol`](crate::protocol), of one record, on the
 //! store's own clock, since callers' clocks differ. A store that is written in Rust applies
-//! [`ClaimRequest::apply`] and the methods of [`Record`](crate::protocol::Record) in a transaction;
-//! [`Memory`] is the shortest example. A store does not interpret `body`, `notes` and `session`:
+//! [`ClaimRequest::apply`] and [`Change::apply`] in a transaction; [`Memory`] is the shortest
+//! example. A store does not interpret `body`, `notes` and `session`:
 //! they may be encrypted.
 //!
 //! Futures may be dropped at any await. What was sent may then be applied or not; every operation
 //! is idempotent and can be sent again with the same arguments.
 //!
-pub(crate) mod change;
+mod change;
 mod error;
 mod memory;
 mod types;
@@ -42,6 +42,7 @@ pub use crate::{
 };
 
 pub use self::{
+    change::{Change, Changed},
     error::{StoreError, StoreErrorKind},
     memory::Memory,
     types::{
@@ -53,7 +54,7 @@ use crate::{
     protocol::{Millis, Token},
     record::StateCount,
 };
-use std::{fmt, future::Future, pin::Pin};
+use std::{borrow::Cow, fmt, future::Future, pin::Pin};
 use tr_core::canonical::Key;
 
 /// The future of a store's operation. Boxed, since its cost is negligible beside the I/O.
@@ -77,24 +78,34 @@ pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
     /// [`Claimed::Full`].
     fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed>;
 
-    /// Prolongs a lease to `lease` from now; `false` if the claim is lost.
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool>;
+    /// Makes a change of a claimed record, and wakes the watchers, except for a renewal; `false` if
+    /// the claim is lost, or there is no such record.
+    fn change<'s>(&'s self, key: &'s Key, change: Change<'s>) -> StoreFuture<'s, bool>;
 
-    /// Deletes a claim under which the call was not started, and wakes the watchers; `false` if
-    /// this owner has none. It is identified by its owner alone, since a process that lost the
-    /// reply to its claim does not know the epoch.
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool>;
+    /// [`Change::Renew`]
+    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
+        self.change(key, Change::Renew(token, lease))
+    }
 
-    /// Records how a call ended, and wakes the watchers; `false` if the claim is lost. A late end
-    /// is accepted while no other process has claimed or settled the call. Sent again, it changes
-    /// nothing and returns `true`.
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool>;
+    /// [`Change::Release`]
+    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
+        self.change(key, Change::Release(owner))
+    }
 
-    /// Records how a call of unknown outcome ended, and wakes the watchers; `false` if there is
-    /// none, or it is not that `of` this claim. The record passes to [`Token::BY_HAND`] at a higher
-    /// epoch, so that its former owner has lost the claim.
-    fn settle<'s>(&'s self, key: &'s Key, of: Option<Token>, end: &'s End)
-    -> StoreFuture<'s, bool>;
+    /// [`Change::Finalise`]
+    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
+        self.change(key, Change::Finalise(token, Cow::Borrowed(end)))
+    }
+
+    /// [`Change::Settle`]
+    fn settle<'s>(
+        &'s self,
+        key: &'s Key,
+        of: Option<Token>,
+        end: &'s End,
+    ) -> StoreFuture<'s, bool> {
+        self.change(key, Change::Settle(of, Cow::Borrowed(end)))
+    }
 
     /// The record of this key as it stands now: a lease that has ended reads as unknown, and an
     /// expired record as `None`.

@@ -13,9 +13,10 @@ use crate::{
     protocol::Millis,
     record::{DedupeRecord, StateCount},
     remote::client::Client,
-    store::{End, Query, Selector, StateFilter, StoreError, Stored, UnreadableRecord},
+    store::{Change, End, Query, Selector, StateFilter, StoreError, Stored, UnreadableRecord},
 };
 use std::{
+    borrow::Cow,
     ops::RangeInclusive,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
@@ -228,7 +229,8 @@ impl<V> StoreHandle<V> {
         let (earlier, ..) = format.history(&found, &stored.record.state).unwrap_or_default();
         let state = format.write(&place, &state, ttl, &earlier, by.map(Box::new)).state;
         let end = End { state, ttl };
-        let settled = self.remote.gate.settle(key, Some(token), &end).await?;
+        let settle = Change::Settle(Some(token), Cow::Owned(end));
+        let settled = self.remote.gate.change(key, settle).await?;
         if settled {
             self.front.forget_unknown(key);
         }

@@ -9,10 +9,9 @@ use std::{
 use tokio::{sync::Mutex, time::Instant};
 use tool_reliability::idempotency::{
     StateCount,
-    protocol::{Millis, Token},
     sqlite::{Error, Sqlite},
     store::{
-        ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreFuture,
+        Change, ClaimRequest, Claimed, Listing, Query, RecordStore, Seen, StoreError, StoreFuture,
         Stored,
     },
 };
@@ -138,10 +137,7 @@ impl RecordStore for Unusable {
     }
 
     forwarded! {
-        store: fn renew(key: &'s Key, token: Token, lease: Millis) -> bool;
-        store: fn release(key: &'s Key, owner: u64) -> bool;
-        store: fn finalise(key: &'s Key, token: Token, end: &'s End) -> bool;
-        store: fn settle(key: &'s Key, of: Option<Token>, end: &'s End) -> bool;
+        store: fn change(key: &'s Key, change: Change<'s>) -> bool;
         reader: fn read(key: &'s Key) -> Option<Stored>;
         reader: fn watch(key: &'s Key, seen: Seen) -> ();
         reader: fn list(query: &'s Query, limit: usize, is_brief: bool) -> Listing;

@@ -9,8 +9,8 @@ use super::{
 use crate::{
     protocol::{Millis, Token},
     store::{
-        Before, ClaimRequest, Claimed, End, Grant, Listing, Query, RecordStore, Seen, StoreError,
-        StoreFuture, Stored,
+        Before, Change, ClaimRequest, Claimed, Grant, Listing, Query, RecordStore, Seen,
+        StoreError, StoreFuture, Stored,
     },
 };
 use redis::Value;
@@ -91,54 +91,41 @@ impl RecordStore for Redis {
         })
     }
 
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
+    fn change<'s>(&'s self, key: &'s Key, change: Change<'s>) -> StoreFuture<'s, bool> {
         Box::pin(async move {
-            let Token { epoch, owner } = token;
-            let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &time(lease)];
-            was_done(&self.0.changes.change(&script::RENEW, &self.name(key), &args).await?)
-        })
-    }
-
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        Box::pin(async move {
-            let args: [&[u8]; 1] = [&owner.to_be_bytes()];
-            done(self.0.changes.run(&script::RELEASE, &self.name(key), &args).await)
-        })
-    }
-
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        Box::pin(async move {
-            let (phase, body) = (end.state.phase(), end.state.body());
-            let (token, ttl) = (layout::of_token(token), time(end.ttl));
-            let args: [&[u8]; 5] = [
-                &token,
-                layout::letter(phase),
-                &ttl,
-                self.durable(),
-                body.map_or(&[], Vec::as_slice),
-            ];
-            let args = &args[..4 + usize::from(body.is_some())];
-            was_done(&self.0.changes.change(&script::FINALISE, &self.name(key), args).await?)
-        })
-    }
-
-    fn settle<'s>(
-        &'s self,
-        key: &'s Key,
-        of: Option<Token>,
-        end: &'s End,
-    ) -> StoreFuture<'s, bool> {
-        Box::pin(async move {
-            let (phase, body) = (end.state.phase(), end.state.body());
-            let args: [&[u8]; 6] = [
-                &of.map_or_else(Vec::new, |of| number(of.epoch)),
-                &of.map_or(Token::BY_HAND, |of| of.owner).to_be_bytes(),
-                layout::letter(phase),
-                &time(end.ttl),
-                flag(body.is_some()),
-                body.map_or(&[], Vec::as_slice),
-            ];
-            was_done(&self.0.changes.change(&script::SETTLE, &self.name(key), &args).await?)
+            let (changes, name) = (&self.0.changes, self.name(key));
+            let reply = match change {
+                Change::Renew(Token { epoch, owner }, lease) => {
+                    let args: [&[u8]; 3] = [&number(epoch), &owner.to_be_bytes(), &time(lease)];
+                    changes.change(&script::RENEW, &name, &args).await
+                }
+                Change::Release(owner) => {
+                    let args: [&[u8]; 1] = [&owner.to_be_bytes()];
+                    changes.run(&script::RELEASE, &name, &args).await.map_err(store_error)
+                }
+                Change::Finalise(token, end) => {
+                    let (phase, body) = (end.state.phase(), end.state.body());
+                    let (token, ttl, durable) =
+                        (layout::of_token(token), time(end.ttl), self.durable());
+                    let head: [&[u8]; 4] = [&token, layout::letter(phase), &ttl, durable];
+                    let args: Vec<&[u8]> =
+                        head.into_iter().chain(body.map(Vec::as_slice)).collect();
+                    changes.change(&script::FINALISE, &name, &args).await
+                }
+                Change::Settle(of, end) => {
+                    let (phase, body) = (end.state.phase(), end.state.body());
+                    let args: [&[u8]; 6] = [
+                        &of.map_or_else(Vec::new, |of| number(of.epoch)),
+                        &of.map_or(Token::BY_HAND, |of| of.owner).to_be_bytes(),
+                        layout::letter(phase),
+                        &time(end.ttl),
+                        flag(body.is_some()),
+                        body.map_or(&[], Vec::as_slice),
+                    ];
+                    changes.change(&script::SETTLE, &name, &args).await
+                }
+            };
+            was_done(&reply?)
         })
     }
 

@@ -3,9 +3,10 @@
 use super::{Boxed, Recorded, TRIED, client::Gate};
 use crate::{
     protocol::Token,
-    store::{ClaimRequest, End, StoreError},
+    store::{Change, ClaimRequest, End, StoreError},
 };
 use std::{
+    borrow::Cow,
     future::Future,
     iter,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -77,7 +78,7 @@ impl Gate {
 
     /// Releases a claim.
     pub(super) async fn release_held(&self, claim: &ClaimRequest) {
-        let release = || self.within(None, self.release(&claim.key, claim.owner));
+        let release = || self.within(None, self.change(&claim.key, Change::Release(claim.owner)));
         if retried(RELEASES, release).await.is_err() {
             self.left.fetch_add(1, Relaxed);
         }
@@ -131,6 +132,7 @@ impl Gate {
     }
 
     async fn end(&self, claim: &ClaimRequest, token: Token, end: &End) -> Result<bool, StoreError> {
-        self.within(None, self.finalise(&claim.key, token, end)).await
+        let end = Change::Finalise(token, Cow::Borrowed(end));
+        self.within(None, self.change(&claim.key, end)).await
     }
 }

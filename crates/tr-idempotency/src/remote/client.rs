@@ -8,7 +8,7 @@ use crate::{
     protocol::{Millis, Token},
     record::{DedupeRecord, StateCount},
     store::{
-        ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, Selector, StoreError,
+        Change, ClaimRequest, Claimed, Listing, Query, RecordStore, Seen, Selector, StoreError,
         Stored, UnreadableRecord,
     },
 };
@@ -294,35 +294,8 @@ impl Gate {
         })
     }
 
-    pub(super) async fn renew(
-        &self,
-        key: &Key,
-        token: Token,
-        lease: Millis,
-    ) -> Result<bool, StoreError> {
-        self.store.renew(&self.name(key).await?, token, lease).await
-    }
-
-    pub(super) async fn release(&self, key: &Key, owner: u64) -> Result<bool, StoreError> {
-        self.store.release(&self.name(key).await?, owner).await
-    }
-
-    pub(crate) async fn finalise(
-        &self,
-        key: &Key,
-        token: Token,
-        end: &End,
-    ) -> Result<bool, StoreError> {
-        self.store.finalise(&self.name(key).await?, token, end).await
-    }
-
-    pub(crate) async fn settle(
-        &self,
-        key: &Key,
-        of: Option<Token>,
-        end: &End,
-    ) -> Result<bool, StoreError> {
-        self.store.settle(&self.name(key).await?, of, end).await
+    pub(crate) async fn change(&self, key: &Key, change: Change<'_>) -> Result<bool, StoreError> {
+        self.store.change(&self.name(key).await?, change).await
     }
 
     pub(crate) async fn read(&self, key: &Key) -> Result<Option<Stored>, StoreError> {

@@ -5,7 +5,7 @@ use crate::{
     codec::Place,
     end::{Run, State, unknown},
     protocol::{Millis, Token},
-    store::{ClaimRequest, End, Grant, StoreError},
+    store::{Change, ClaimRequest, End, Grant, StoreError},
 };
 use std::{
     future::Future,
@@ -113,7 +113,8 @@ impl<V> Held<V> {
     fn renew(&mut self) {
         let (gate, claim, token) = (self.remote.gate.clone(), self.claim.clone(), self.token);
         let renewal: Boxed<_> = Box::pin(async move {
-            gate.within(None, gate.renew(&claim.key, token, claim.ttls.inflight)).await
+            let renew = Change::Renew(token, claim.ttls.inflight);
+            gate.within(None, gate.change(&claim.key, renew)).await
         });
         self.renewal = Some((Instant::now(), renewal));
     }

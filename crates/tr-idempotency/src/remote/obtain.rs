@@ -10,9 +10,10 @@ use crate::{
     codec::{Found, Place, Unreadable},
     end::{Refusal, Run, State, unknown},
     protocol::{self, Again, Millis},
-    store::{ClaimRequest, Claimed, End, Grant, Seen, StoreError, StoreErrorKind, Stored},
+    store::{Change, ClaimRequest, Claimed, End, Grant, Seen, StoreError, StoreErrorKind, Stored},
 };
 use std::{
+    borrow::Cow,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
@@ -191,7 +192,8 @@ async fn probe<V>(call: &StoreCall<V>, stored: &Stored) -> Result<bool, Refusal>
     // With the digest of this request: the one in the store may have been tampered with.
     let place = Place { digest: claim.digest, ..Place::by_hand(claim.key, &stored.record) };
     let end = End { state: remote.format.write(&place, &state, ttl, &[], None).state, ttl };
-    let settle = remote.gate.settle(&claim.key, Some(stored.record.token), &end);
+    let settle = Change::Settle(Some(stored.record.token), Cow::Owned(end));
+    let settle = remote.gate.change(&claim.key, settle);
     // If another process settled it first, the next claim shows that.
     let settled = remote.gate.within(*deadline, settle).await;
     settled.map(|_| true).map_err(|error| failed(error, call.ran()))

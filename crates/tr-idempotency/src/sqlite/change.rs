@@ -2,10 +2,7 @@
 use super::table::Table;
 use crate::{
     protocol::{Millis, State},
-    store::{
-        ClaimRequest, Claimed,
-        change::{Change, Changed},
-    },
+    store::{Change, Changed, ClaimRequest, Claimed},
 };
 use tr_core::canonical::Key;
 use tr_sqlite::{Durability, Result};
@@ -31,7 +28,7 @@ pub(super) fn claim(table: &Table<'_>, claim: &ClaimRequest, capacity: u64) -> R
     Ok(claimed)
 }
 
-pub(super) fn change(table: &Table<'_>, key: &Key, change: Change) -> Result<bool> {
+pub(super) fn change(table: &Table<'_>, key: &Key, change: Change<'_>) -> Result<bool> {
     let Some(mut stored) = table.standing(key)? else { return Ok(false) };
     let record = &mut stored.record;
     match change.apply(record, table.head.epoch + 1, table.now) {

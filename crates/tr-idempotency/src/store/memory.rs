@@ -1,12 +1,8 @@
 //! A store in memory: the reference for other stores, and a way to test several processes in one.
 use super::{
-    ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreFuture, Stored,
-    change::{Change, Changed},
+    Change, Changed, ClaimRequest, Claimed, Listing, Query, RecordStore, Seen, StoreFuture, Stored,
 };
-use crate::{
-    clock::SteadyClock,
-    protocol::{Millis, Token},
-};
+use crate::{clock::SteadyClock, protocol::Millis};
 use std::{
     collections::HashMap,
     future::ready,
@@ -74,7 +70,7 @@ impl Memory {
     }
 
     /// Changes the record of this key as it stands now, and wakes the watchers.
-    fn change(&self, key: &Key, change: Change) -> bool {
+    fn applied(&self, key: &Key, change: Change<'_>) -> bool {
         let now = self.now();
         let mut table = lock(&self.0.table);
         let epoch = table.epoch + 1;
@@ -145,25 +141,8 @@ impl RecordStore for Memory {
         done(claimed)
     }
 
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
-        done(self.change(key, Change::Renew(token, lease)))
-    }
-
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        done(self.change(key, Change::Release(owner)))
-    }
-
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        done(self.change(key, Change::Finalise(token, end.clone())))
-    }
-
-    fn settle<'s>(
-        &'s self,
-        key: &'s Key,
-        of: Option<Token>,
-        end: &'s End,
-    ) -> StoreFuture<'s, bool> {
-        done(self.change(key, Change::Settle(of, end.clone())))
+    fn change<'s>(&'s self, key: &'s Key, change: Change<'s>) -> StoreFuture<'s, bool> {
+        done(self.applied(key, change))
     }
 
     fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {

@@ -5,9 +5,9 @@ use crate::{
     handle::Resolution,
     protocol::{Phase, Token},
     remote::background::retried,
-    store::{ClaimRequest, Claimed, End, StoreError, Stored},
+    store::{Change, ClaimRequest, Claimed, End, StoreError, Stored},
 };
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 use tr_core::canonical::Key;
 
 /// Attempts to record an end under a claim that was granted for it.
@@ -98,7 +98,8 @@ impl<V: Clone> StoreHandle<V> {
         let place = Place::of_claim(claim, token);
         let end =
             End { state: self.remote.format.write(&place, &state, ttl, &[], None).state, ttl };
-        let record = || self.remote.gate.finalise(&claim.key, token, &end);
+        let end = Change::Finalise(token, Cow::Owned(end));
+        let record = || self.remote.gate.change(&claim.key, end.clone());
         let is_recorded = retried([PAUSE; TIMES - 1], record).await?;
         Ok(if is_recorded { LateEnd::Corrected } else { LateEnd::ClaimedAgain })
     }

@@ -1,12 +1,9 @@
 //! A store between the layer and another: every operation goes through one function of the test's.
 use std::{fmt::Debug, future::Future};
 use tr_core::canonical::Key;
-use tr_idempotency::{
-    protocol::{Millis, Token},
-    store::{
-        ClaimRequest, Claimed, End, Listing, Query, RecordStore, Seen, StoreError, StoreFuture,
-        Stored,
-    },
+use tr_idempotency::store::{
+    Change, ClaimRequest, Claimed, Listing, Query, RecordStore, Seen, StoreError, StoreFuture,
+    Stored,
 };
 
 /// What becomes of requests on their way.
@@ -31,25 +28,14 @@ impl<W: Way, S: RecordStore> RecordStore for Between<W, S> {
         self.way.through("claim", async move { self.store.claim(claim).await })
     }
 
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
-        self.way.through("renew", async move { self.store.renew(key, token, lease).await })
-    }
-
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        self.way.through("release", async move { self.store.release(key, owner).await })
-    }
-
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        self.way.through("finalise", async move { self.store.finalise(key, token, end).await })
-    }
-
-    fn settle<'s>(
-        &'s self,
-        key: &'s Key,
-        of: Option<Token>,
-        end: &'s End,
-    ) -> StoreFuture<'s, bool> {
-        self.way.through("settle", async move { self.store.settle(key, of, end).await })
+    fn change<'s>(&'s self, key: &'s Key, change: Change<'s>) -> StoreFuture<'s, bool> {
+        let operation = match change {
+            Change::Renew(..) => "renew",
+            Change::Release(_) => "release",
+            Change::Finalise(..) => "finalise",
+            Change::Settle(..) => "settle",
+        };
+        self.way.through(operation, async move { self.store.change(key, change).await })
     }
 
     fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>> {

@@ -5,12 +5,9 @@ use serde_json::json;
 use std::{future::ready, time::Duration};
 use tool_reliability::{
     ToolStack,
-    idempotency::{
-        protocol::{Millis, Token},
-        store::{
-            ClaimRequest, Claimed, End, Listing, Memory, Query, RecordStore, Seen, StoreError,
-            StoreFuture, Stored, UnreadableRecord,
-        },
+    idempotency::store::{
+        Change, ClaimRequest, Claimed, Listing, Memory, Query, RecordStore, Seen, StoreError,
+        StoreFuture, Stored, UnreadableRecord,
     },
 };
 use tower::ServiceExt;
@@ -142,16 +139,7 @@ impl RecordStore for Away {
     fn claim<'s>(&'s self, _: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
         away()
     }
-    fn renew<'s>(&'s self, _: &'s Key, _: Token, _: Millis) -> StoreFuture<'s, bool> {
-        away()
-    }
-    fn release<'s>(&'s self, _: &'s Key, _: u64) -> StoreFuture<'s, bool> {
-        away()
-    }
-    fn finalise<'s>(&'s self, _: &'s Key, _: Token, _: &'s End) -> StoreFuture<'s, bool> {
-        away()
-    }
-    fn settle<'s>(&'s self, _: &'s Key, _: Option<Token>, _: &'s End) -> StoreFuture<'s, bool> {
+    fn change<'s>(&'s self, _: &'s Key, _: Change<'s>) -> StoreFuture<'s, bool> {
         away()
     }
     fn read<'s>(&'s self, _: &'s Key) -> StoreFuture<'s, Option<Stored>> {

@@ -11,12 +11,9 @@ use tokio::time::sleep;
 use tool_reliability::{
     Builder,
     config::Live,
-    idempotency::{
-        protocol::{Millis, Token},
-        store::{
-            ClaimRequest, Claimed, End, Listing, Memory, Probe, ProbeFuture, Query, RecordStore,
-            Seen, StoreError, StoreFuture, Stored, UnresolvedCall,
-        },
+    idempotency::store::{
+        Change, ClaimRequest, Claimed, Listing, Memory, Probe, ProbeFuture, Query, RecordStore,
+        Seen, StoreError, StoreFuture, Stored, UnresolvedCall,
     },
 };
 use tr_core::{Effect, ToolOutcome, canonical::Key};
@@ -120,16 +117,7 @@ impl RecordStore for Away {
     fn claim<'s>(&'s self, _: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
         self.say()
     }
-    fn renew<'s>(&'s self, _: &'s Key, _: Token, _: Millis) -> StoreFuture<'s, bool> {
-        self.say()
-    }
-    fn release<'s>(&'s self, _: &'s Key, _: u64) -> StoreFuture<'s, bool> {
-        self.say()
-    }
-    fn finalise<'s>(&'s self, _: &'s Key, _: Token, _: &'s End) -> StoreFuture<'s, bool> {
-        self.say()
-    }
-    fn settle<'s>(&'s self, _: &'s Key, _: Option<Token>, _: &'s End) -> StoreFuture<'s, bool> {
+    fn change<'s>(&'s self, _: &'s Key, _: Change<'s>) -> StoreFuture<'s, bool> {
         self.say()
     }
     fn read<'s>(&'s self, _: &'s Key) -> StoreFuture<'s, Option<Stored>> {

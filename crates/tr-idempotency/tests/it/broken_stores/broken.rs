@@ -11,8 +11,8 @@ use tr_core::canonical::{Digest, Key};
 use tr_idempotency::{
     protocol::{Millis, State, Token},
     store::{
-        ClaimRequest, Claimed, End, Listing, Memory, Query, RecordStore, Seen, Selector,
-        StateFilter, StoreFuture, Stored,
+        Change, ClaimRequest, Claimed, End, Listing, Memory, Query, RecordStore, Seen, Selector,
+        StateFilter, StoreError, StoreFuture, Stored,
     },
 };
 
@@ -72,6 +72,77 @@ impl Broken {
         }
         end
     }
+
+    async fn renewed(&self, key: &Key, token: Token, lease: Millis) -> Result<bool, StoreError> {
+        self.renewals.fetch_add(1, Relaxed);
+        match self.mistake {
+            RenewsNothing => Ok(self.token(key).await == Some(token)),
+            RenewsAnybody => {
+                let token = self.token(key).await.unwrap_or(token);
+                self.inner.renew(key, token, lease).await
+            }
+            _ => self.inner.renew(key, token, lease).await,
+        }
+    }
+
+    async fn released(&self, key: &Key, owner: u64) -> Result<bool, StoreError> {
+        match self.mistake {
+            ReleasesNothing => Ok(self.token(key).await.is_some_and(|it| it.owner == owner)),
+            ReleasesAnybody => self.inner.clear(key).await,
+            ReleasesEnded if self.token(key).await.is_some_and(|it| it.owner == owner) => {
+                self.inner.clear(key).await
+            }
+            _ => self.inner.release(key, owner).await,
+        }
+    }
+
+    async fn finalised(&self, key: &Key, token: Token, end: &End) -> Result<bool, StoreError> {
+        let end = self.kept(end);
+        let Some(stored) = self.stored(key).await else { return Ok(false) };
+        let now = stored.record.token;
+        let token = match self.mistake {
+            RecordsAnybody => now,
+            ComparesEpochsOnly if token.epoch == now.epoch => now,
+            ComparesOwnersOnly if token.owner == now.owner => now,
+            _ => token,
+        };
+        if self.is(RefusesLateEnds) && matches!(stored.record.state, State::Unknown(_)) {
+            return Ok(false);
+        }
+        if self.is(ForgetsItsEnds) && !self.is_open(key).await {
+            return Ok(false);
+        }
+        if self.is(OverwritesEnds) && token == now && !self.is_open(key).await {
+            let state = State::Unknown(None);
+            let mut claim = claim_of(&stored);
+            claim.owner = token.owner;
+            self.inner.clear(key).await?;
+            let Claimed::Run(grant) = self.inner.claim(&claim).await? else { return Ok(false) };
+            self.inner.finalise(key, grant.token, &End { state, ttl: end.ttl }).await?;
+            return self.inner.finalise(key, grant.token, &end).await;
+        }
+        self.inner.finalise(key, token, &end).await
+    }
+
+    async fn settled(&self, key: &Key, of: Option<Token>, end: &End) -> Result<bool, StoreError> {
+        let end = self.kept(end);
+        let Some(stored) = self.stored(key).await else { return Ok(false) };
+        match self.mistake {
+            SettlesAll => {
+                let claim = claim_of(&stored);
+                self.inner.clear(key).await?;
+                let Claimed::Run(grant) = self.inner.claim(&claim).await? else {
+                    return Ok(false);
+                };
+                self.inner.finalise(key, grant.token, &end).await
+            }
+            SettlesAnyRun => self.inner.settle(key, None, &end).await,
+            SettlesWithoutTaking if matches!(stored.record.state, State::Unknown(_)) => {
+                self.inner.finalise(key, stored.record.token, &end).await
+            }
+            _ => self.inner.settle(key, of, &end).await,
+        }
+    }
 }
 
 impl RecordStore for Broken {
@@ -122,86 +193,13 @@ impl RecordStore for Broken {
         })
     }
 
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
+    fn change<'s>(&'s self, key: &'s Key, change: Change<'s>) -> StoreFuture<'s, bool> {
         Box::pin(async move {
-            self.renewals.fetch_add(1, Relaxed);
-            match self.mistake {
-                RenewsNothing => Ok(self.token(key).await == Some(token)),
-                RenewsAnybody => {
-                    let token = self.token(key).await.unwrap_or(token);
-                    self.inner.renew(key, token, lease).await
-                }
-                _ => self.inner.renew(key, token, lease).await,
-            }
-        })
-    }
-
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        Box::pin(async move {
-            match self.mistake {
-                ReleasesNothing => Ok(self.token(key).await.is_some_and(|it| it.owner == owner)),
-                ReleasesAnybody => self.inner.clear(key).await,
-                ReleasesEnded if self.token(key).await.is_some_and(|it| it.owner == owner) => {
-                    self.inner.clear(key).await
-                }
-                _ => self.inner.release(key, owner).await,
-            }
-        })
-    }
-
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        Box::pin(async move {
-            let end = self.kept(end);
-            let Some(stored) = self.stored(key).await else { return Ok(false) };
-            let now = stored.record.token;
-            let token = match self.mistake {
-                RecordsAnybody => now,
-                ComparesEpochsOnly if token.epoch == now.epoch => now,
-                ComparesOwnersOnly if token.owner == now.owner => now,
-                _ => token,
-            };
-            if self.is(RefusesLateEnds) && matches!(stored.record.state, State::Unknown(_)) {
-                return Ok(false);
-            }
-            if self.is(ForgetsItsEnds) && !self.is_open(key).await {
-                return Ok(false);
-            }
-            if self.is(OverwritesEnds) && token == now && !self.is_open(key).await {
-                let state = State::Unknown(None);
-                let mut claim = claim_of(&stored);
-                claim.owner = token.owner;
-                self.inner.clear(key).await?;
-                let Claimed::Run(grant) = self.inner.claim(&claim).await? else { return Ok(false) };
-                self.inner.finalise(key, grant.token, &End { state, ttl: end.ttl }).await?;
-                return self.inner.finalise(key, grant.token, &end).await;
-            }
-            self.inner.finalise(key, token, &end).await
-        })
-    }
-
-    fn settle<'s>(
-        &'s self,
-        key: &'s Key,
-        of: Option<Token>,
-        end: &'s End,
-    ) -> StoreFuture<'s, bool> {
-        Box::pin(async move {
-            let end = self.kept(end);
-            let Some(stored) = self.stored(key).await else { return Ok(false) };
-            match self.mistake {
-                SettlesAll => {
-                    let claim = claim_of(&stored);
-                    self.inner.clear(key).await?;
-                    let Claimed::Run(grant) = self.inner.claim(&claim).await? else {
-                        return Ok(false);
-                    };
-                    self.inner.finalise(key, grant.token, &end).await
-                }
-                SettlesAnyRun => self.inner.settle(key, None, &end).await,
-                SettlesWithoutTaking if matches!(stored.record.state, State::Unknown(_)) => {
-                    self.inner.finalise(key, stored.record.token, &end).await
-                }
-                _ => self.inner.settle(key, of, &end).await,
+            match change {
+                Change::Renew(token, lease) => self.renewed(key, token, lease).await,
+                Change::Release(owner) => self.released(key, owner).await,
+                Change::Finalise(token, end) => self.finalised(key, token, &end).await,
+                Change::Settle(of, end) => self.settled(key, of, &end).await,
             }
         })
     }
