@@ -19,3 +19,50 @@ pub const fn type_name(value: &Value) -> &'static str {
         Value::Object(_) => "object",
     }
 }
+
+/// Writes `StoreError`, the error of a crate's stores, over its `StoreErrorKind`, which has at least the four
+/// kinds that are named here.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! store_error {
+    () => {
+        /// A store's failure. [`kind`](Self::kind) says what may have happened and what is safe; its
+        /// source is the engine's own error.
+        #[derive(Debug, thiserror::Error)]
+        #[error("{kind}{}", .cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default())]
+        pub struct StoreError {
+            kind: StoreErrorKind,
+            #[source]
+            cause: Option<$crate::BoxError>,
+        }
+
+        impl StoreError {
+            /// A failure of this kind, because of `cause`.
+            #[must_use]
+            pub fn new(kind: StoreErrorKind, cause: impl Into<$crate::BoxError>) -> Self {
+                Self { kind, cause: Some(cause.into()) }
+            }
+
+            $crate::store_error! { unreachable Unreachable, uncertain Uncertain, unreadable Unreadable, refused Refused }
+
+            /// The kind of failure.
+            #[must_use]
+            pub const fn kind(&self) -> StoreErrorKind {
+                self.kind
+            }
+
+            /// Whether sending the same request again may help.
+            #[must_use]
+            pub const fn is_transient(&self) -> bool {
+                matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::Uncertain)
+            }
+        }
+    };
+    ($($name:ident $kind:ident),*) => {$(
+        #[doc = concat!("[`StoreErrorKind::", stringify!($kind), "`]")]
+        #[must_use]
+        pub fn $name(cause: impl Into<$crate::BoxError>) -> Self {
+            Self::new(StoreErrorKind::$kind, cause)
+        }
+    )*};
+}

@@ -1,16 +1,4 @@
 //! Errors of a store.
-use tr_core::BoxError;
-
-/// A store's failure. [`kind`](Self::kind) says what may have happened and what is safe; its
-/// source is the engine's own error.
-#[derive(Debug, thiserror::Error)]
-#[error("{kind}: {cause}")]
-pub struct StoreError {
-    kind: StoreErrorKind,
-    #[source]
-    cause: BoxError,
-}
-
 /// The kind of a store's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
@@ -37,46 +25,4 @@ pub enum StoreErrorKind {
     Refused,
 }
 
-impl StoreError {
-    /// A failure of this kind, because of `cause`.
-    #[must_use]
-    pub fn new(kind: StoreErrorKind, cause: impl Into<BoxError>) -> Self {
-        Self { kind, cause: cause.into() }
-    }
-
-    /// [`StoreErrorKind::Unreachable`]
-    #[must_use]
-    pub fn unreachable(cause: impl Into<BoxError>) -> Self {
-        Self::new(StoreErrorKind::Unreachable, cause)
-    }
-
-    /// [`StoreErrorKind::Uncertain`]
-    #[must_use]
-    pub fn uncertain(cause: impl Into<BoxError>) -> Self {
-        Self::new(StoreErrorKind::Uncertain, cause)
-    }
-
-    /// [`StoreErrorKind::Unreadable`]
-    #[must_use]
-    pub fn unreadable(cause: impl Into<BoxError>) -> Self {
-        Self::new(StoreErrorKind::Unreadable, cause)
-    }
-
-    /// [`StoreErrorKind::Refused`]
-    #[must_use]
-    pub fn refused(cause: impl Into<BoxError>) -> Self {
-        Self::new(StoreErrorKind::Refused, cause)
-    }
-
-    /// The kind of failure.
-    #[must_use]
-    pub const fn kind(&self) -> StoreErrorKind {
-        self.kind
-    }
-
-    /// Whether sending the same request again may help.
-    #[must_use]
-    pub const fn is_transient(&self) -> bool {
-        matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::Uncertain)
-    }
-}
+tr_core::store_error! {}

@@ -50,7 +50,7 @@ impl IntentNotRecorded {
 pub(crate) fn not_recorded(cause: StoreError) -> FailureInfo {
     let (code, verdict) = if cause.is_conflict() {
         (code::SESSION_CORRUPT, Verdict::TRANSIENT)
-    } else if cause.is_passing() {
+    } else if cause.is_transient() {
         (code::STORE_UNAVAILABLE, Verdict::TRANSIENT)
     } else {
         (code::STORE_UNAVAILABLE, Verdict::Permanent)

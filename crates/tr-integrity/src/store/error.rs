@@ -1,16 +1,5 @@
 //! Errors of a session store.
 use super::Revision;
-use std::fmt;
-use tr_core::BoxError;
-
-/// A store's failure. [`kind`](Self::kind) says what may have happened and whether a retry is safe;
-/// the source is the engine's own error.
-#[derive(Debug, thiserror::Error)]
-pub struct StoreError {
-    kind: StoreErrorKind,
-    #[source]
-    cause: Option<BoxError>,
-}
 
 /// What a store's failure means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -45,53 +34,13 @@ pub enum StoreErrorKind {
     Refused,
 }
 
+tr_core::store_error! {}
+
 impl StoreError {
-    /// A failure of this kind, caused by `cause`.
-    #[must_use]
-    pub fn new(kind: StoreErrorKind, cause: impl Into<BoxError>) -> Self {
-        Self { kind, cause: Some(cause.into()) }
-    }
-
-    /// [`StoreErrorKind::Unreachable`]
-    #[must_use]
-    pub fn unreachable(cause: impl Into<BoxError>) -> Self {
-        Self::new(StoreErrorKind::Unreachable, cause)
-    }
-
-    /// [`StoreErrorKind::Uncertain`]
-    #[must_use]
-    pub fn uncertain(cause: impl Into<BoxError>) -> Self {
-        Self::new(StoreErrorKind::Uncertain, cause)
-    }
-
     /// [`StoreErrorKind::Conflict`]
     #[must_use]
     pub const fn conflict(head: Option<Revision>) -> Self {
         Self { kind: StoreErrorKind::Conflict { head }, cause: None }
-    }
-
-    /// [`StoreErrorKind::Unreadable`]
-    #[must_use]
-    pub fn unreadable(cause: impl Into<BoxError>) -> Self {
-        Self::new(StoreErrorKind::Unreadable, cause)
-    }
-
-    /// [`StoreErrorKind::Refused`]
-    #[must_use]
-    pub fn refused(cause: impl Into<BoxError>) -> Self {
-        Self::new(StoreErrorKind::Refused, cause)
-    }
-
-    /// What it means.
-    #[must_use]
-    pub const fn kind(&self) -> StoreErrorKind {
-        self.kind
-    }
-
-    /// Whether sending the same request again may help.
-    #[must_use]
-    pub const fn is_passing(&self) -> bool {
-        matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::Uncertain)
     }
 
     /// Whether another writer was first.
@@ -106,11 +55,4 @@ fn changed(head: Option<Revision>) -> String {
         || "deleted elsewhere".into(),
         |head| format!("changed elsewhere and is at revision {head}"),
     )
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.kind.fmt(f)?;
-        self.cause.as_ref().map_or(Ok(()), |cause| write!(f, ": {cause}"))
-    }
 }
