@@ -102,5 +102,13 @@ macro_rules! conformance_runner {
             };
             end.map_err(|why| Violation::new(case, why.to_string()))
         }
+
+        /// Runs every case against a subject that `make` makes for it.
+        ///
+        /// # Errors
+        /// The rules that the store breaks, all at once.
+        pub async fn check<S: Subject>(make: impl AsyncFn() -> S) -> Result<(), Violations> {
+            $crate::conformance::check(CASES, async |case| run(case, &make().await).await).await
+        }
     };
 }

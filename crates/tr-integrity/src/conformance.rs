@@ -47,14 +47,6 @@ pub use tr_core::conformance_test;
 
 use self::{appending::*, queries::*, subject::Case, whole_sessions::*};
 
-/// Runs every case against a subject that `make` makes for it.
-///
-/// # Errors
-/// The rules that the store breaks, all at once.
-pub async fn check<S: Subject>(make: impl AsyncFn() -> S) -> Result<(), Violations> {
-    tr_core::conformance::check(CASES, async |case| run(case, &make().await).await).await
-}
-
 /// The single list of cases, passed to another macro after that macro's own arguments.
 #[doc(hidden)]
 #[macro_export]

@@ -4,6 +4,7 @@ use crate::{
     protocol::{Again, State, Token},
     store::{ClaimRequest, Claimed, RecordStore},
 };
+use futures_util::future::join_all;
 use std::{
     collections::HashSet,
     future::{Future, poll_fn},
@@ -77,28 +78,12 @@ pub(super) async fn of_many_claims_one_is_granted(cx: Cx<'_, impl Subject>) -> V
     for round in 0..8 {
         let key = format!("a{round}");
         let claims: Vec<_> = (0..16).map(|_| cx.claim(&key)).collect();
-        let mut asked: Vec<_> = claims
-            .iter()
-            .enumerate()
-            .map(
-                |(n, claim)| if n % 2 == 0 { cx.store.claim(claim) } else { cx.other.claim(claim) },
-            )
-            .map(Some)
-            .collect();
-        let mut ends = Vec::new();
-        poll_fn(|task| {
-            for slot in &mut asked {
-                let Some(future) = slot else { continue };
-                if let Poll::Ready(end) = future.as_mut().poll(task) {
-                    ends.push(end);
-                    *slot = None;
-                }
-            }
-            if asked.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
+        let asked = claims.iter().enumerate().map(|(n, claim)| {
+            let client = if n % 2 == 0 { &cx.store } else { &cx.other };
+            client.claim(claim)
+        });
         let mut won = 0;
-        for end in ends {
+        for end in join_all(asked).await {
             match end? {
                 Claimed::Run(_) => won += 1,
                 Claimed::Busy { .. } => {}
