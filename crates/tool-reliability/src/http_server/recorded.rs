@@ -2,6 +2,7 @@
 use super::body::GuardedBody;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use std::io::Write;
 use tr_core::{BoxError, debug_parts};
 use tr_idempotency::store::Persist;
 
@@ -61,19 +62,17 @@ impl RecordedResponse {
 /// The format's number, the status, the number of headers; each header's name and value with their
 /// lengths; the body.
 impl Persist for RecordedResponse {
-    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
-        let mut out = Vec::with_capacity(self.size() + 5 + 6 * self.headers.len());
-        out.push(FORMAT);
-        out.extend(self.status.as_u16().to_le_bytes());
-        out.extend(u16::try_from(self.headers.len())?.to_le_bytes());
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError> {
+        out.write_all(&[FORMAT])?;
+        out.write_all(&self.status.as_u16().to_le_bytes())?;
+        out.write_all(&u16::try_from(self.headers.len())?.to_le_bytes())?;
         for (name, value) in &self.headers {
-            out.extend(u16::try_from(name.as_str().len())?.to_le_bytes());
-            out.extend(name.as_str().as_bytes());
-            out.extend(u32::try_from(value.len())?.to_le_bytes());
-            out.extend(value.as_bytes());
+            out.write_all(&u16::try_from(name.as_str().len())?.to_le_bytes())?;
+            out.write_all(name.as_str().as_bytes())?;
+            out.write_all(&u32::try_from(value.len())?.to_le_bytes())?;
+            out.write_all(value.as_bytes())?;
         }
-        out.extend(&self.body);
-        Ok(out)
+        Ok(out.write_all(&self.body)?)
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
@@ -127,7 +126,8 @@ mod tests {
         headers.append("link", HeaderValue::from_static("a"));
         headers.append("link", HeaderValue::from_bytes(b"\xff").unwrap());
         let response = RecordedResponse::new(StatusCode::CREATED, headers, "order 1");
-        let bytes = response.to_bytes().unwrap();
+        let mut bytes = Vec::new();
+        response.write_to(&mut bytes).unwrap();
         assert_eq!(RecordedResponse::from_bytes(&bytes).unwrap(), response);
         let head = bytes.len() - response.body().len();
         for cut in 0..head {

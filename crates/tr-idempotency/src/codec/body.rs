@@ -9,13 +9,13 @@ use crate::{
     store::{ClaimRequest, StoredRecord, StoredState},
 };
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{io::Write, sync::Arc};
 use tr_core::{BoxError, canonical::Key};
 
 /// How responses become bytes, and their largest size.
 #[derive(Debug)]
 pub(crate) struct Format<V> {
-    write_to: fn(&V, &mut Bounded) -> Result<(), BoxError>,
+    write_to: fn(&V, &mut dyn Write) -> Result<(), BoxError>,
     from_bytes: fn(&[u8]) -> Result<V, BoxError>,
     pub(crate) most_bytes: usize,
     pub(crate) frames: Frames,

@@ -54,11 +54,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<ToolOutcome, BoxError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Persist as _;
     use std::time::Duration;
 
     fn bytes(outcome: &ToolOutcome) -> Vec<u8> {
-        outcome.to_bytes().unwrap()
+        let mut bytes = Vec::new();
+        write(outcome, &mut bytes).unwrap();
+        bytes
     }
     use tr_core::{Json, Ran, ToolError, Verdict};
 

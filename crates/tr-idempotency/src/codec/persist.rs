@@ -15,6 +15,7 @@ use tr_core::{AsJson, BoxError, Json, ToolOutcome};
 /// read them, or return an error. The layer adds version, checksum and encryption.
 ///
 /// ```
+/// use std::io::Write;
 /// use tr_core::BoxError;
 /// use tr_idempotency::store::Persist;
 ///
@@ -22,8 +23,8 @@ use tr_core::{AsJson, BoxError, Json, ToolOutcome};
 /// struct Receipt(u64);
 ///
 /// impl Persist for Receipt {
-///     fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
-///         Ok(self.0.to_le_bytes().to_vec())
+///     fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError> {
+///         Ok(out.write_all(&self.0.to_le_bytes())?)
 ///     }
 ///     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
 ///         Ok(Self(u64::from_le_bytes(bytes.try_into()?)))
@@ -31,20 +32,12 @@ use tr_core::{AsJson, BoxError, Json, ToolOutcome};
 /// }
 /// ```
 pub trait Persist: Sized {
-    /// The response as bytes.
-    ///
-    /// # Errors
-    /// If it cannot be written as bytes. The call is then recorded without its response.
-    fn to_bytes(&self) -> Result<Vec<u8>, BoxError>;
-
-    /// Writes the same bytes, which need not be in memory together: of a response that is too large for a
+    /// Writes the response as bytes, which need not be in memory together: of one that is too large for a
     /// record only a digest is kept.
     ///
     /// # Errors
-    /// As [`to_bytes`](Self::to_bytes).
-    fn write_to(&self, out: &mut impl Write) -> Result<(), BoxError> {
-        Ok(out.write_all(&self.to_bytes()?)?)
-    }
+    /// If it cannot be written as bytes. The call is then recorded without its response.
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError>;
 
     /// The response from its bytes.
     ///
@@ -54,13 +47,7 @@ pub trait Persist: Sized {
 }
 
 impl Persist for ToolOutcome {
-    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
-        let mut bytes = Vec::new();
-        outcome::write(self, &mut bytes)?;
-        Ok(bytes)
-    }
-
-    fn write_to(&self, out: &mut impl Write) -> Result<(), BoxError> {
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError> {
         outcome::write(self, out)
     }
 
@@ -70,8 +57,8 @@ impl Persist for ToolOutcome {
 }
 
 impl Persist for Vec<u8> {
-    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
-        Ok(self.clone())
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError> {
+        Ok(out.write_all(self)?)
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
@@ -81,8 +68,8 @@ impl Persist for Vec<u8> {
 
 #[cfg(feature = "bytes")]
 impl Persist for bytes::Bytes {
-    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
-        Ok(self.to_vec())
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError> {
+        Ok(out.write_all(self)?)
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
@@ -91,8 +78,8 @@ impl Persist for bytes::Bytes {
 }
 
 impl Persist for String {
-    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
-        Ok(self.as_bytes().to_vec())
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError> {
+        Ok(out.write_all(self.as_bytes())?)
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
@@ -101,11 +88,7 @@ impl Persist for String {
 }
 
 impl Persist for Json {
-    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
-        Ok(self.get().as_bytes().to_vec())
-    }
-
-    fn write_to(&self, out: &mut impl Write) -> Result<(), BoxError> {
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError> {
         Ok(out.write_all(self.get().as_bytes())?)
     }
 
@@ -115,11 +98,7 @@ impl Persist for Json {
 }
 
 impl<T: Serialize + DeserializeOwned> Persist for AsJson<T> {
-    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
-        Ok(serde_json::to_vec(&self.0)?)
-    }
-
-    fn write_to(&self, out: &mut impl Write) -> Result<(), BoxError> {
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError> {
         Ok(serde_json::to_writer(out, &self.0)?)
     }
 
@@ -134,7 +113,6 @@ mod tests {
     use std::fmt::Debug;
 
     fn survives<T: Persist + PartialEq + Debug>(value: &T, bytes: &[u8]) {
-        assert_eq!(value.to_bytes().unwrap(), bytes);
         let mut written = Vec::new();
         value.write_to(&mut written).unwrap();
         assert_eq!(written, bytes);

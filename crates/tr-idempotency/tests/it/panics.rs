@@ -1,6 +1,7 @@
 //! Panics in the users' code: no call runs twice, and no caller waits for ever.
 use crate::support::{MINUTE, SECOND, settle};
 use std::{
+    io::Write,
     panic::panic_any,
     sync::{
         Arc,
@@ -74,9 +75,9 @@ impl Drop for Kept {
 }
 
 impl Persist for Kept {
-    fn to_bytes(&self) -> Result<Vec<u8>, BoxError> {
+    fn write_to(&self, out: &mut dyn Write) -> Result<(), BoxError> {
         self.1.pass(BYTES);
-        Ok(self.0.to_string().into_bytes())
+        Ok(write!(out, "{}", self.0)?)
     }
 
     fn from_bytes(bytes: &[u8]) -> Result<Self, BoxError> {
