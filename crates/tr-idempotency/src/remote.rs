@@ -6,12 +6,10 @@
 //! boxed. Each future may be dropped at any await: a claim that may have been granted is then
 //! released in a task of its own.
 pub(crate) mod background;
-mod claim_attempt;
 pub(crate) mod client;
 pub(crate) mod held;
 pub(crate) mod obtain;
 pub(crate) mod probe;
-mod unrecorded;
 
 use std::{future::Future, pin::Pin, time::Duration};
 

@@ -26,7 +26,6 @@
 //! Futures may be dropped at any await. What was sent may then be applied or not; every operation
 //! is idempotent and can be sent again with the same arguments.
 //!
-mod change;
 mod error;
 mod memory;
 mod types;
@@ -42,12 +41,11 @@ pub use crate::{
 };
 
 pub use self::{
-    change::{Change, Changed},
     error::{StoreError, StoreErrorKind},
     memory::Memory,
     types::{
-        Before, ClaimRequest, Claimed, End, Grant, Listing, Query, Seen, Selector, StateFilter,
-        Stored, StoredRecord, StoredState, UnreadableRecord,
+        Before, Change, Changed, ClaimRequest, Claimed, End, Grant, Listing, Query, Seen, Selector,
+        StateFilter, Stored, StoredRecord, StoredState, UnreadableRecord,
     },
 };
 use crate::{

@@ -21,7 +21,10 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
-use tr_core::canonical::{Digest, Key};
+use tr_core::{
+    canonical::{Digest, Key},
+    internal::lock,
+};
 
 /// The number of hexadecimal digits of a key.
 const DIGITS: usize = 64;
@@ -105,7 +108,7 @@ impl<V> StoreHandle<V> {
     /// such a call is of unknown outcome.
     #[must_use]
     pub fn is_unrecorded(&self, key: &Key) -> bool {
-        self.remote.gate.unrecorded.has(key)
+        lock(&self.remote.gate.unrecorded).contains(key)
     }
 
     /// How long a claim of this layer holds unless it is renewed, for tools that say nothing else.

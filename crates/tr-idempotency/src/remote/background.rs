@@ -3,7 +3,7 @@
 use super::{Boxed, Recorded, TRIED, client::Gate};
 use crate::{
     protocol::Token,
-    store::{Change, ClaimRequest, End, StoreError},
+    store::{Change, ClaimRequest, Claimed, End, StoreError},
 };
 use std::{
     borrow::Cow,
@@ -16,12 +16,16 @@ use tokio::{
     runtime::Handle,
     time::{Instant, sleep},
 };
+use tr_core::internal::lock;
 
 /// The pauses between the attempts to release a claim.
 const RELEASES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
 
 /// The pauses between the attempts to record an end before the caller gets its answer.
 const ENDS: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(40)];
+
+/// The most keys of calls whose ends are not recorded.
+const MOST_UNRECORDED: usize = 10_000;
 
 /// The pause between two attempts after that, at first and at most.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -55,10 +59,10 @@ impl Gate {
     ///
     /// The lease of a claim that is not released ends and leaves `unknown`, which blocks a mutating
     /// call. That errs on the safe side.
-    pub(super) fn release_in_background<T: Send + 'static>(
+    pub(super) fn release_in_background(
         self: &Arc<Self>,
         claim: &Arc<ClaimRequest>,
-        sent: Option<Boxed<Result<T, StoreError>>>,
+        sent: Option<Boxed<Result<Claimed, StoreError>>>,
     ) {
         let giving = self.places.clone().try_acquire_owned().is_ok_and(|place| {
             let (this, claim) = (self.clone(), claim.clone());
@@ -110,10 +114,15 @@ impl Gate {
     ) -> Recorded {
         let recorded = retried(ENDS, || self.end(&claim, token, &end)).await;
         if let Ok(true) = recorded {
-            self.unrecorded.remove(&claim.key);
+            lock(&self.unrecorded).remove(&claim.key);
             return Recorded::Yes;
         }
-        self.unrecorded.add(claim.key);
+        {
+            let mut keys = lock(&self.unrecorded);
+            if keys.len() < MOST_UNRECORDED {
+                keys.insert(claim.key);
+            }
+        }
         if !recorded.is_err_and(|error| error.is_transient()) {
             return Recorded::No;
         }
@@ -124,7 +133,7 @@ impl Gate {
                 .take_while(|_| Instant::now() < until);
             sleep(PAUSE).await;
             if let Ok(true) = retried(pauses, || self.end(&claim, token, &end)).await {
-                self.unrecorded.remove(&claim.key);
+                lock(&self.unrecorded).remove(&claim.key);
             }
             drop(place);
         });

@@ -1,11 +1,11 @@
 //! The client of a layer's store. The store says under which key its records were written, or that it was none: with
 //! another key, nothing gets through its gate. In a sealed store, keys and digests have other names.
-use super::{Settings, probe::Prober, unrecorded::Unrecorded};
+use super::{Settings, probe::Prober};
 use crate::{
     clock::millis,
     codec::{Found, MarkFault, Names, Place, SealingKey, body::Format},
     local::{notes::RequestNote, table::LocalClaim},
-    protocol::{Millis, Token},
+    protocol::Millis,
     record::{DedupeRecord, StateCount},
     store::{
         Change, ClaimRequest, Claimed, Listing, Query, RecordStore, Seen, Selector, StoreError,
@@ -13,11 +13,12 @@ use crate::{
     },
 };
 use std::{
+    collections::HashSet,
     future::Future,
     hash::{BuildHasher, RandomState},
     ops::RangeInclusive,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -35,7 +36,6 @@ pub(crate) struct Client<V> {
     pub(crate) settings: Settings,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(super) probe: Option<Arc<Prober<V>>>,
-    owners: AtomicU64,
 }
 
 impl<V> Client<V> {
@@ -46,18 +46,7 @@ impl<V> Client<V> {
         observer: Option<Arc<dyn Observer>>,
         probe: Option<Arc<Prober<V>>>,
     ) -> Arc<Self> {
-        let owners = RandomState::new().hash_one("owner").into();
-        Arc::new(Self { gate, format, settings, observer, probe, owners })
-    }
-
-    /// An owner id: unique, and never [`BY_HAND`](Token::BY_HAND).
-    pub(crate) fn owner(&self) -> u64 {
-        loop {
-            let owner = mix(self.owners.fetch_add(1, Relaxed));
-            if owner != Token::BY_HAND {
-                return owner;
-            }
-        }
+        Arc::new(Self { gate, format, settings, observer, probe })
     }
 
     /// The record as operators see it. Parts that cannot be read are left empty.
@@ -73,10 +62,9 @@ impl<V> Client<V> {
     }
 }
 
-/// Mixes consecutive numbers; a bijection.
-const fn mix(number: u64) -> u64 {
-    let number = (number ^ (number >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    number ^ (number >> 29)
+/// An owner's number: random, and not [`BY_HAND`](crate::protocol::Token::BY_HAND).
+pub(crate) fn new_owner() -> u64 {
+    RandomState::new().hash_one("owner").max(1)
 }
 
 tr_core::debug_parts! { Client<V>, |it| gate = it.gate, settings = it.settings, probe = it.probe }
@@ -114,7 +102,7 @@ impl<V> StoreCall<V> {
             digest,
             mutating,
             again,
-            owner: remote.owner(),
+            owner: new_owner(),
             ttls,
             tool: info.tool.to_owned(),
             session: record.session.or(info.session).map(|session| frames.session(session)),
@@ -126,8 +114,7 @@ impl<V> StoreCall<V> {
 
     /// Becomes the claim of another owner: the first one was lost before the call started.
     pub(crate) fn claim_again(&mut self) {
-        let owner = self.remote.owner();
-        self.claim = Arc::new(ClaimRequest { owner, ..(*self.claim).clone() });
+        self.claim = Arc::new(ClaimRequest { owner: new_owner(), ..(*self.claim).clone() });
     }
 
     /// Whether the tool may have run in another process.
@@ -165,7 +152,8 @@ pub(crate) struct Gate {
     /// The number of claims that were left to their leases.
     pub(crate) left: AtomicU64,
     pub(super) later: Arc<Semaphore>,
-    pub(crate) unrecorded: Unrecorded,
+    /// Calls that have ended in this process, with an end that the store has not recorded.
+    pub(crate) unrecorded: Mutex<HashSet<Key>>,
 }
 
 tr_core::debug_parts! { Gate, |it| store = it.store, seal = it.seal, patience = it.patience }
@@ -184,7 +172,7 @@ impl Gate {
             places: Arc::new(Semaphore::new(AT_ONCE)),
             left: AtomicU64::new(0),
             later: Arc::new(Semaphore::new(LATER)),
-            unrecorded: Unrecorded::default(),
+            unrecorded: Mutex::default(),
         })
     }
 

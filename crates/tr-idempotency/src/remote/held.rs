@@ -1,11 +1,11 @@
-//! A claim that the store has granted: renewed while the call runs, and recorded at its end, now or
-//! later; otherwise released or lost.
+//! A claim in the store: requested, where the reply may get lost; renewed while the call runs; and
+//! recorded at its end, now or later; otherwise released or lost.
 use super::{Boxed, Recorded, client::Client};
 use crate::{
     codec::Place,
     end::{Run, State, unknown},
     protocol::{Millis, Token},
-    store::{Change, ClaimRequest, End, Grant, StoreError},
+    store::{Change, ClaimRequest, Claimed, End, StoreError, StoreErrorKind},
 };
 use std::{
     future::Future,
@@ -14,21 +14,34 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tr_core::Verdict;
+
+/// How many times a claim is sent.
+const TIMES: u32 = 3;
+
+/// The pause between two of them, times the number of those sent.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// After this many late renewals in a row, a call is not started.
 const LATE: u32 = 3;
 
-/// The lease of a claim, renewed while the call runs.
+/// One owner's claim, from the first request on, and its lease, renewed while the call runs.
 ///
-/// Dropped before the call was started, it is released; after that, the call is recorded as
-/// unknown. Each happens in a task of its own; without a runtime, the end of the lease does it.
+/// Dropped while it may be in force and before the call was started, it is released, after the
+/// pending request has ended, so that the request cannot arrive after the release. Dropped after
+/// that, the call is recorded as unknown. Each happens in a task of its own; without a runtime, the
+/// end of the lease does it.
 pub(crate) struct Held<V> {
     remote: Arc<Client<V>>,
     claim: Arc<ClaimRequest>,
+    /// The pending request for the claim.
+    sent: Option<Boxed<Result<Claimed, StoreError>>>,
+    may_hold: bool,
+    /// Once it is granted.
     pub(crate) token: Token,
-    earlier: Vec<Run>,
+    /// The runs before this one.
+    pub(super) earlier: Vec<Run>,
     /// When the lease ends, counted from before the request was sent.
     ours_until: Instant,
     /// Fires when the next renewal is due.
@@ -39,7 +52,6 @@ pub(crate) struct Held<V> {
     lost: bool,
     /// The tool may have started.
     pub(crate) started: bool,
-    ended: bool,
 }
 
 /// Whether a call may start.
@@ -53,27 +65,63 @@ pub(crate) enum LeaseCheck {
 }
 
 impl<V> Held<V> {
-    pub(super) fn new(
-        remote: Arc<Client<V>>,
-        claim: Arc<ClaimRequest>,
-        grant: &Grant,
-        at: Instant,
-        earlier: Vec<Run>,
-    ) -> Self {
-        let left = Duration::from_millis(grant.lease_left);
+    pub(super) fn new(remote: Arc<Client<V>>, claim: Arc<ClaimRequest>) -> Self {
+        let now = Instant::now();
         Self {
             remote,
             claim,
-            token: grant.token,
-            earlier,
-            ours_until: at + left,
-            timer: Box::pin(sleep_until(at + left / 3)),
+            sent: None,
+            may_hold: false,
+            token: Token { epoch: 0, owner: Token::BY_HAND },
+            earlier: Vec::new(),
+            ours_until: now,
+            timer: Box::pin(sleep_until(now)),
             renewal: None,
             late: 0,
             lost: false,
             started: false,
-            ended: false,
         }
+    }
+
+    /// Claims; sends the same request again if the store does not reply. The lease counts from when the
+    /// request was sent that got the reply.
+    pub(super) async fn claim(&mut self, deadline: Option<Instant>) -> Result<Claimed, StoreError> {
+        let mut times = 1;
+        loop {
+            let (at, may_hold) = (Instant::now(), self.may_hold);
+            match self.send(deadline).await {
+                Ok(claimed) => {
+                    self.may_hold = false;
+                    if let Claimed::Run(grant) = &claimed {
+                        let left = Duration::from_millis(grant.lease_left);
+                        (self.may_hold, self.token, self.ours_until) =
+                            (true, grant.token, at + left);
+                        self.timer.as_mut().reset(at + left / 3);
+                    }
+                    return Ok(claimed);
+                }
+                Err(error) => {
+                    if error.kind() != StoreErrorKind::Uncertain {
+                        self.may_hold = may_hold; // The request changed nothing.
+                    }
+                    let spent = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                    if !error.is_transient() || times == TIMES || spent {
+                        return Err(error);
+                    }
+                }
+            }
+            sleep(PAUSE * times).await;
+            times += 1;
+        }
+    }
+
+    async fn send(&mut self, deadline: Option<Instant>) -> Result<Claimed, StoreError> {
+        let (gate, claim) = (self.remote.gate.clone(), self.claim.clone());
+        self.may_hold = true;
+        let sent = self.sent.insert(Box::pin(async move { gate.claim(&claim).await }));
+        let reply = self.remote.gate.within(deadline, sent).await;
+        self.sent = None;
+        reply
     }
 
     /// Renews the lease after a third of its length. Ready with the result of one renewal; poll
@@ -155,14 +203,14 @@ impl<V> Held<V> {
             return (self.forget(), false);
         }
         let (end, whole) = self.written(state, ttl);
-        self.ended = true;
+        self.may_hold = false;
         let recording = self.remote.gate.clone().record(self.claim.clone(), self.token, end);
         (Box::pin(recording), whole)
     }
 
     /// Deletes the record of a call whose repeat is safe: there is no response to keep.
     pub(crate) fn forget(mut self) -> Boxed<Recorded> {
-        self.ended = true;
+        self.may_hold = false;
         let (gate, claim) = (self.remote.gate.clone(), self.claim.clone());
         Box::pin(async move {
             gate.release_held(&claim).await;
@@ -180,7 +228,7 @@ impl<V> Held<V> {
 
 impl<V> Drop for Held<V> {
     fn drop(&mut self) {
-        if self.ended || self.lost {
+        if !self.may_hold || self.lost {
             return;
         }
         let (gate, claim) = (&self.remote.gate, &self.claim);
@@ -190,7 +238,7 @@ impl<V> Drop for Held<V> {
             let end = || self.written(&vanished, claim.ttls.unknown).0;
             gate.end_in_background(claim, self.token, end);
         } else {
-            gate.release_in_background::<()>(claim, None);
+            gate.release_in_background(claim, self.sent.take());
         }
     }
 }

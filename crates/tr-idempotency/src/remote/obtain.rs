@@ -1,7 +1,6 @@
 //! Claims a call in the store, or gets its recorded end.
 use super::{
     WhenStoreFails,
-    claim_attempt::ClaimAttempt,
     client::{Client, StoreCall},
     held::Held,
     probe::UnresolvedCall,
@@ -80,21 +79,19 @@ where
     V: Clone + Send + 'static,
 {
     let StoreCall { remote, claim, wait, deadline, .. } = call;
-    let mut asking = ClaimAttempt::new(remote.gate.clone(), claim.clone());
+    let mut held = Box::new(Held::new(remote.clone(), claim.clone()));
     let (mut waited, mut probes, mut until) = (false, 0, call.until);
     loop {
-        let claimed = asking.claim(*deadline).await;
-        let (claimed, at) = claimed.map_err(|error| failed(error, call.ran()))?;
+        let claimed = held.claim(*deadline).await;
+        let claimed = claimed.map_err(|error| failed(error, call.ran()))?;
         let found = matches!(claimed, Claimed::Busy { .. } | Claimed::Unknown(_));
         call.found.store(found, Relaxed);
         match claimed {
             Claimed::Run(grant) => {
-                let earlier = earlier_runs(remote, claim, &grant);
-                asking.hand_over();
-                let held = Held::new(remote.clone(), claim.clone(), &grant, at, earlier);
+                held.earlier = earlier_runs(remote, claim, &grant);
                 return match forged(remote, claim, &grant) {
                     Some(why) if claim.mutating => Err(bar(held, claim, why).await),
-                    _ => Ok(Obtained::Run(Box::new(held))),
+                    _ => Ok(Obtained::Run(held)),
                 };
             }
             Claimed::Busy { .. } if !wait => return Err(Refusal::InFlight),
@@ -208,7 +205,11 @@ fn forged<V>(remote: &Client<V>, claim: &ClaimRequest, grant: &Grant) -> Option<
 
 /// Records the call as unknown, so that neither this caller nor another runs it: its record is not
 /// trusted.
-async fn bar<V: Send + 'static>(held: Held<V>, claim: &ClaimRequest, why: Unreadable) -> Refusal {
+async fn bar<V: Send + 'static>(
+    held: Box<Held<V>>,
+    claim: &ClaimRequest,
+    why: Unreadable,
+) -> Refusal {
     let state = unknown(Verdict::Permanent, format!("its record cannot be trusted: {why}"));
     held.finish(&state, claim.ttls.unknown).0.await;
     Refusal::Unreadable(Arc::new(StoreError::unreadable(why)), Ran::Unknown)

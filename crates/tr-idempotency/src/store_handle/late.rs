@@ -4,7 +4,7 @@ use crate::{
     codec::Place,
     handle::Resolution,
     protocol::{Phase, Token},
-    remote::background::retried,
+    remote::{background::retried, client::new_owner},
     store::{Change, ClaimRequest, Claimed, End, StoreError, Stored},
 };
 use std::{borrow::Cow, sync::Arc, time::Duration};
@@ -77,7 +77,7 @@ impl<V: Clone> StoreHandle<V> {
             digest: stored.record.digest,
             mutating: stored.record.mutating,
             again: false,
-            owner: self.remote.owner(),
+            owner: new_owner(),
             ttls: self.front.ttls,
             tool: stored.tool.clone(),
             session: stored.session.clone(),
