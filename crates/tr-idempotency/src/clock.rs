@@ -1,6 +1,9 @@
 //! The clocks of records.
 use crate::protocol::Millis;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 use tokio::time::Instant;
 pub(crate) use tr_core::internal::millis;
 use tr_core::{RequestPolicy, SystemClock, WallClock, internal::CoarseInstant};
@@ -14,7 +17,8 @@ pub(crate) struct Clock {
     made: CoarseInstant,
     /// The wall time at `made`; a record's times do not change when the wall clock jumps.
     made_unix_ms: u64,
-    janitors: AtomicUsize,
+    /// Shared with each janitor that lives.
+    janitors: Arc<()>,
     tick: AtomicU64,
 }
 
@@ -23,7 +27,7 @@ impl Clock {
         Self {
             made: now(),
             made_unix_ms: wall.unix_ms(),
-            janitors: AtomicUsize::new(0),
+            janitors: Arc::new(()),
             tick: AtomicU64::new(0),
         }
     }
@@ -38,7 +42,7 @@ impl Clock {
     pub(crate) fn now(&self, stamp: Option<CoarseInstant>) -> Millis {
         match stamp {
             Some(stamp) => self.since_made(stamp),
-            None if self.janitors.load(Relaxed) > 0 => self.tick.load(Relaxed),
+            None if self.has_janitor() => self.tick.load(Relaxed),
             None => self.exactly(),
         }
     }
@@ -47,7 +51,7 @@ impl Clock {
     #[inline]
     pub(crate) fn now_for<Req>(&self, req: &mut Req, answers: &impl RequestPolicy<Req>) -> Millis {
         let stamp = answers.stamp(req);
-        if stamp.is_none() && self.janitors.load(Relaxed) == 0 {
+        if stamp.is_none() && !self.has_janitor() {
             let now = now();
             answers.set_stamp(req, Some(now));
             return self.now(Some(now));
@@ -68,13 +72,15 @@ impl Clock {
         self.tick.fetch_max(self.exactly(), Relaxed);
     }
 
-    pub(crate) fn janitor_started(&self) {
+    /// While what it returns lives, a janitor keeps the tick current.
+    pub(crate) fn start_janitor(&self) -> Arc<()> {
         self.tick();
-        self.janitors.fetch_add(1, Relaxed);
+        self.janitors.clone()
     }
 
-    pub(crate) fn janitor_stopped(&self) {
-        self.janitors.fetch_sub(1, Relaxed);
+    #[inline]
+    fn has_janitor(&self) -> bool {
+        Arc::strong_count(&self.janitors) > 1
     }
 }
 

@@ -1,15 +1,11 @@
 //! An optional task that keeps the coarse clock of the records and removes expired ones.
-use crate::{
-    handle::Handle,
-    local::{Store, table::Common},
-    remote::client::Gate,
-};
+use crate::{handle::Handle, local::Store, remote::client::Gate};
 use std::{
     sync::{Arc, Weak},
     time::Duration,
 };
 use tokio::{
-    task::AbortHandle,
+    task::JoinSet,
     time::{MissedTickBehavior, interval},
 };
 
@@ -22,7 +18,9 @@ const ROUND: usize = 60;
 /// Keeps the coarse clock and sweeps all records once a minute, until dropped.
 #[derive(Debug)]
 #[must_use = "it stops when it is dropped"]
-pub struct Janitor(Vec<AbortHandle>);
+pub struct Janitor {
+    _tasks: JoinSet<()>,
+}
 
 impl<V: Send + 'static> Handle<V> {
     /// Starts a task that sweeps the records of this process and of a
@@ -34,44 +32,24 @@ impl<V: Send + 'static> Handle<V> {
     /// # Panics
     /// Outside a tokio runtime with a timer.
     pub fn spawn_janitor(&self) -> Janitor {
-        let shift = TickGuard::begin(&self.store.common);
-        let here = tokio::spawn(work(Arc::downgrade(&self.store), shift)).abort_handle();
-        let remote = self.remote.as_ref().map(|remote| remote.gate.clone());
-        let there = remote.map(|remote| tokio::spawn(sweep(remote)).abort_handle());
-        Janitor([here].into_iter().chain(there).collect())
+        let shift = self.store.common.clock.start_janitor();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(work(Arc::downgrade(&self.store), shift));
+        if let Some(remote) = &self.remote {
+            tasks.spawn(sweep(remote.gate.clone()));
+        }
+        Janitor { _tasks: tasks }
     }
 }
 
-impl Drop for Janitor {
-    fn drop(&mut self) {
-        self.0.iter().for_each(AbortHandle::abort);
-    }
-}
-
-/// While one lives, the clock's ticks are current.
-struct TickGuard(Arc<Common>);
-
-impl TickGuard {
-    fn begin(common: &Arc<Common>) -> Self {
-        common.clock.janitor_started();
-        Self(common.clone())
-    }
-}
-
-impl Drop for TickGuard {
-    fn drop(&mut self) {
-        self.0.clock.janitor_stopped();
-    }
-}
-
-async fn work<V>(store: Weak<Store<V>>, shift: TickGuard) {
+async fn work<V>(store: Weak<Store<V>>, _shift: Arc<()>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for round in (0..ROUND).cycle() {
         ticks.tick().await;
-        shift.0.clock.tick();
         let Some(store) = store.upgrade() else { return };
-        let now = shift.0.clock.exactly();
+        store.common.clock.tick();
+        let now = store.common.clock.exactly();
         for shard in store.shards().skip(round).step_by(ROUND) {
             let gone = shard.lock().sweep(now);
             drop(gone);

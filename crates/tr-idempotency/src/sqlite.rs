@@ -69,7 +69,7 @@ use crate::{
     },
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
-use tr_core::{WallClock, canonical::Key};
+use tr_core::{WallClock, canonical::Key, setters};
 use tr_sqlite::{Meaning, rusqlite};
 
 /// The default capacity.
@@ -162,28 +162,21 @@ impl Settings {
 }
 
 impl Builder {
-    /// Detects at once when a process that shares the file has ended, and ends the leases of its
-    /// claims: each process holds a lock on a file of its own in `folder`. All processes must use
-    /// the same folder; it is created if it is missing. Without it a killed process's calls stay in
-    /// flight until their leases end.
-    pub fn owners(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.owners = Some(folder.into());
-        self
-    }
+    setters! {
+        /// Detects at once when a process that shares the file has ended, and ends the leases of its
+        /// claims: each process holds a lock on a file of its own in `folder`. All processes must use
+        /// the same folder; it is created if it is missing. Without it a killed process's calls stay in
+        /// flight until their leases end.
+        fn owners(folder: impl Into<PathBuf>) { owners = Some(folder.into()) }
 
-    /// Sets the capacity in records; a million by default. At capacity the settled record that
-    /// expires next is evicted. If all are of calls in flight or of unknown outcome, the store is
-    /// full.
-    pub const fn capacity(mut self, records: u64) -> Self {
-        self.capacity = records;
-        self
-    }
+        /// Sets the capacity in records; a million by default. At capacity the settled record that
+        /// expires next is evicted. If all are of calls in flight or of unknown outcome, the store is
+        /// full.
+        fn capacity(records: u64) { capacity = records }
 
-    /// Sets the clock; the machine's by default. It may jump only while the file is closed: what passes on
-    /// it while the file is open counts as time in use.
-    pub fn clock(mut self, clock: Arc<dyn WallClock>) -> Self {
-        self.clock = Some(clock);
-        self
+        /// Sets the clock; the machine's by default. It may jump only while the file is closed: what passes
+        /// on it while the file is open counts as time in use.
+        fn clock(clock: Arc<dyn WallClock>) { clock = Some(clock) }
     }
 
     /// Keeps records in this database, beside other tables. A database that is opened

@@ -21,19 +21,11 @@ enum Named {
 
 /// The secret behind the names; wiped on drop.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Names([u8; 32]);
+pub(crate) struct Names(pub(super) [u8; 32]);
 
 impl Names {
     pub(super) fn of(secret: &[u8; 32]) -> Self {
         Self(blake3::derive_key(CONTEXT, secret))
-    }
-
-    pub(super) const fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-
-    pub(super) const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
     }
 
     /// The name of a key.

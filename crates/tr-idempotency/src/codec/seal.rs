@@ -99,7 +99,7 @@ impl SealingKey {
 
     /// The mark of a store with these names, for holders of the key that seals.
     pub(crate) fn mark(&self, names: &Names) -> Vec<u8> {
-        [MARK, &self.seal(&[], MARK, names.as_bytes())].concat()
+        [MARK, &self.seal(&[], MARK, &names.0)].concat()
     }
 
     /// The names in a store with this mark, and whether the key that seals opens it; or why it does not open.
@@ -118,7 +118,7 @@ impl SealingKey {
         })?;
         let opened = Zeroizing::new(opened.1);
         let names = (**opened).try_into().map_err(|_| newer)?;
-        Ok((Names::from_bytes(names), number == self.seals.number))
+        Ok((Names(names), number == self.seals.number))
     }
 
     pub(super) fn name(&self, session: &str) -> String {

@@ -1,10 +1,11 @@
 //! Maps errors of the server and the connection to kinds of store errors.
 use crate::store::{StoreError, StoreErrorKind};
 use redis::{ErrorKind, RedisError};
-use std::{error::Error, fmt, io, sync::Arc};
+use std::{error::Error, io, sync::Arc};
 
 /// A Redis error, with what to do about it where that is known.
 #[derive(Debug, thiserror::Error)]
+#[error("{cause}{}", .advice.map(|advice| format!(" ({advice})")).unwrap_or_default())]
 struct Fault {
     #[source]
     cause: RedisError,
@@ -43,20 +44,8 @@ fn is_unsent(error: &RedisError) -> bool {
 /// Whether the error is the reply to a command and says nothing of its connection. All others leave the
 /// connection in an unknown state, unauthenticated, or on a server that is no primary.
 pub(super) fn is_of_the_command(error: &RedisError) -> bool {
-    matches!(
-        error.code(),
-        Some(
-            "BUSY"
-                | "LOADING"
-                | "MASTERDOWN"
-                | "MISCONF"
-                | "NOPERM"
-                | "NOREPLICAS"
-                | "NOSCRIPT"
-                | "OOM"
-                | "WRONGTYPE"
-        )
-    )
+    const CODES: &str = "BUSY LOADING MASTERDOWN MISCONF NOPERM NOREPLICAS NOSCRIPT OOM WRONGTYPE";
+    error.code().is_some_and(|code| CODES.split(' ').any(|it| it == code))
 }
 
 /// Whether the primary may have changed.
@@ -122,13 +111,6 @@ fn meaning(error: &RedisError) -> (StoreErrorKind, Option<&'static str>) {
             (Unreadable, Some("another program uses the same prefix: choose a different one"))
         }
         _ => (Refused, None),
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.cause)?;
-        self.advice.map_or(Ok(()), |advice| write!(f, " ({advice})"))
     }
 }
 

@@ -18,7 +18,8 @@ const NEW: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Owners {
     folder: PathBuf,
-    own: i64,
+    /// The owner in the records of this process's claims.
+    pub(super) own: i64,
     /// Locked as long as this value lives; `None` if this process makes no claims.
     lock: Option<File>,
 }
@@ -47,11 +48,6 @@ impl Owners {
     /// Reads the processes of this folder without joining them or writing.
     pub(super) const fn watch(folder: PathBuf) -> Self {
         Self { folder, own: NO_OWNER, lock: None }
-    }
-
-    /// The owner in the records of this process's claims.
-    pub(super) const fn own(&self) -> i64 {
-        self.own
     }
 
     /// Whether this process has certainly ended. If that cannot be determined, its lease decides.
@@ -124,7 +120,7 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         let (one, other) =
             (Owners::join(folder.clone()).unwrap(), Owners::join(folder.clone()).unwrap());
-        assert!(!one.is_dead(one.own()) && !one.is_dead(other.own()) && !other.is_dead(one.own()));
+        assert!(!one.is_dead(one.own) && !one.is_dead(other.own) && !other.is_dead(one.own));
 
         // As after a kill: the file without its lock.
         let killed = path(&folder, 7);
@@ -135,7 +131,7 @@ mod tests {
         let third = Owners::join(folder.clone()).unwrap();
         assert!(!killed.exists() && third.is_dead(7));
 
-        let gone = other.own();
+        let gone = other.own;
         drop(other);
         assert!(one.is_dead(gone));
         drop((one, third));

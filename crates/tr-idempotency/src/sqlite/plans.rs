@@ -25,7 +25,7 @@ fn plan(connection: &Connection, sql: &str) -> Vec<String> {
 
 fn count(selector: Selector, state: StateFilter) -> String {
     let selection = Selection::of(&Query { selector, state });
-    format!("SELECT count(*) FROM calls WHERE {}", selection.sql())
+    format!("SELECT count(*) FROM calls WHERE {}", selection.sql)
 }
 
 #[test]
@@ -73,6 +73,6 @@ fn operators_questions_have_an_index() {
 fn the_equals_of_a_call_are_found_by_its_session_also_if_they_cannot_be_read() {
     let selector = Selector::Equal("s".into(), Digest::of_bytes("p"));
     let selection = Selection::of_any(&Query { selector, state: StateFilter::Unknown });
-    let plan = plan(&calls(), &format!("SELECT * FROM calls WHERE {}", selection.sql()));
+    let plan = plan(&calls(), &format!("SELECT * FROM calls WHERE {}", selection.sql));
     assert_eq!(plan, ["SEARCH calls USING INDEX calls_by_session (session=?)"]);
 }

@@ -17,7 +17,7 @@ pub(super) use known_states;
 
 /// A condition and its parameters, except `:now`.
 pub(super) struct Selection {
-    sql: String,
+    pub(super) sql: String,
     params: Vec<(&'static str, Box<dyn ToSql + Send>)>,
 }
 
@@ -97,10 +97,6 @@ impl Selection {
             }
         }
         Self { sql, params }
-    }
-
-    pub(super) fn sql(&self) -> &str {
-        &self.sql
     }
 
     pub(super) fn params<'p>(

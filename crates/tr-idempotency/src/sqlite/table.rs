@@ -208,7 +208,7 @@ impl<'c> Table<'c> {
             ":claimed_at": time(record.claimed_at), ":changed_at": time(record.changed_at),
             ":until": time(record.until), ":unknown_ttl": time(record.unknown_ttl),
             ":tool": tool, ":session": session, ":notes": notes, ":body": record.state.body(),
-            ":holder": self.owners.map(Owners::own),
+            ":holder": self.owners.map(|owners| owners.own),
             ":over_ran": time(self.times.over_ran(record)),
         })?;
         Ok(())
@@ -249,9 +249,7 @@ impl<'c> Table<'c> {
     /// Evicts the settled record that expires next.
     pub(super) fn evict(&self) -> Result<bool> {
         for evict in evictions() {
-            let mut evict = self.prepare(&evict)?;
-            let [now, ran] = self.params();
-            if evict.execute(named_params! { ":now": now, ":ran": ran })? > 0 {
+            if self.removed(&evict)? > 0 {
                 return Ok(true);
             }
         }
@@ -263,9 +261,13 @@ impl<'c> Table<'c> {
         if self.times.ran >= self.head.ran.saturating_add(NOTED) {
             self.note(self.head.epoch)?;
         }
+        Ok(self.removed(&removal(&format!("{ENDED} LIMIT {limit}")))? as u64)
+    }
+
+    /// Runs a [`removal`], and returns how many records it deleted.
+    fn removed(&self, removal: &str) -> Result<usize> {
         let [now, ran] = self.params();
-        let mut sweep = self.prepare(&removal(&format!("{ENDED} LIMIT {limit}")))?;
-        Ok(sweep.execute(named_params! { ":now": now, ":ran": ran })? as u64)
+        Ok(self.prepare(removal)?.execute(named_params! { ":now": now, ":ran": ran })?)
     }
 
     /// Up to `limit` records that match, and up to `limit` of those that cannot be read, of the rows before
@@ -279,7 +281,7 @@ impl<'c> Table<'c> {
             false => columns!().to_owned(),
         };
         let mut list =
-            self.prepare(&format!("SELECT {columns} FROM calls WHERE {}", selection.sql()))?;
+            self.prepare(&format!("SELECT {columns} FROM calls WHERE {}", selection.sql))?;
         let mut rows = list.query(&*selection.params(&self.params()))?;
         let mut listing = Listing::default();
         let Listing { records, unreadable } = &mut listing;
@@ -305,7 +307,7 @@ impl<'c> Table<'c> {
 
     pub(super) fn count(&self, selection: &Selection) -> Result<u64> {
         let mut count =
-            self.prepare(&format!("SELECT count(*) FROM calls WHERE {}", selection.sql()))?;
+            self.prepare(&format!("SELECT count(*) FROM calls WHERE {}", selection.sql))?;
         let count =
             count.query_row(&*selection.params(&self.params()), |row| row.get::<_, i64>(0))?;
         Ok(count.cast_unsigned())
@@ -313,7 +315,7 @@ impl<'c> Table<'c> {
 
     /// Deletes up to `limit` matching records, and no pinned ones.
     pub(super) fn flush(&self, selection: &Selection, limit: usize) -> Result<u64> {
-        let (selected, free) = (selection.sql(), Selection::FREE);
+        let (selected, free) = (&selection.sql, Selection::FREE);
         let mut flush = self.prepare(&removal(&format!("{selected} AND {free} LIMIT {limit}")))?;
         Ok(flush.execute(&*selection.params(&self.params()))? as u64)
     }
