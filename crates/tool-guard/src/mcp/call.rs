@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 use tr_core::{
-    Json, Ran, ToolCall, ToolOutcome,
+    Json, ToolCall, ToolOutcome,
     canonical::{Digest, Key},
     internal::lock,
 };
@@ -67,13 +67,6 @@ pub(crate) struct Answer {
 pub(crate) enum Ending {
     /// The server answered, or the host that ran the call told its end.
     Answered(Option<Answer>, ToolOutcome),
-    /// The client cancelled the call.
-    Cancelled,
-    /// The server answered with a line of this many bytes, which was too long to keep; and whether the
-    /// answer says that the tool ran.
-    Oversized(usize, Ran),
-    /// The server process ended.
-    ServerGone,
     /// No answer can come any more, for this reason.
     Failed(Failure),
     /// No answer or progress for this long.

@@ -14,6 +14,7 @@ use self::{
 };
 use super::{
     call::{Ending, McpCall},
+    failure::Failure,
     limits::Limits,
     message::Token,
 };
@@ -356,15 +357,15 @@ impl InFlight {
         let own = wire_id == running;
         self.late.remember(wire_id.clone(), attempt.owed, own);
         // A dropped attempt has stopped waiting.
-        let _ = attempt.ending.send(Ending::Cancelled);
+        let _ = attempt.ending.send(Ending::Failed(Failure::CANCELLED));
         Some(if wire_id == *id { Relay::Raw } else { Relay::With(wire_id.to_json().into()) })
     }
 
-    /// Ends all attempts, since the server has ended.
-    pub(crate) fn server_gone(&mut self) {
+    /// Ends all attempts, since the server has ended, for this reason.
+    pub(crate) fn server_gone(&mut self, why: impl Fn() -> Failure) {
         self.progress.clear();
         for (_, attempt) in self.attempts.drain() {
-            let _ = attempt.ending.send(Ending::ServerGone);
+            let _ = attempt.ending.send(Ending::Failed(why()));
         }
     }
 

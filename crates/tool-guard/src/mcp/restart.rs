@@ -5,8 +5,7 @@ use super::{
 };
 use bytes::Bytes;
 use clap::ValueEnum;
-use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{collections::VecDeque, time::Duration};
 use tokio::time::Instant;
 
@@ -43,37 +42,10 @@ struct Handshake {
     lines: u32,
     /// The client's `initialize`, with its id.
     asked: Option<(Token, Bytes)>,
-    answered: Option<Server>,
+    /// Who the server said it is.
+    answered: Option<Value>,
     /// The client's `notifications/initialized`.
     ended: Option<Bytes>,
-}
-
-/// Who the server said it is.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-struct Server {
-    #[serde(rename = "serverInfo")]
-    info: Info,
-    #[serde(default)]
-    capabilities: Value,
-}
-
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-struct Info {
-    #[serde(default)]
-    name: Value,
-    #[serde(default)]
-    version: Value,
-}
-
-/// What a line of a server says that was started again.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Greeted {
-    /// It is the server that crashed, as far as it says.
-    Same,
-    /// It is another, or refuses.
-    Other,
-    /// Nothing about it.
-    No,
 }
 
 impl Restarts {
@@ -148,26 +120,26 @@ impl Restarts {
         self.handshake.ended.as_ref()
     }
 
-    /// What an item of a server that was started again says of it.
-    pub(crate) fn greeted(&self, item: &Item) -> Greeted {
-        let (Some((id, _)), Item::Line(line)) = (&self.handshake.asked, item) else {
-            return Greeted::No;
-        };
-        match answer(line, id) {
-            None => Greeted::No,
-            Some(server) if server.is_some() && server == self.handshake.answered => Greeted::Same,
-            Some(_) => Greeted::Other,
-        }
+    /// Whether an item of a server that was started again says that it is the one that crashed; `None` if it says
+    /// nothing about that.
+    pub(crate) fn is_same(&self, item: &Item) -> Option<bool> {
+        let (Some((id, _)), Item::Line(line)) = (&self.handshake.asked, item) else { return None };
+        let server = answer(line, id)?;
+        Some(server.is_some() && server == self.handshake.answered)
     }
 }
 
 /// Who answers `id` with this line; `None` if it answers something else, `Some(None)` if it is an error.
-fn answer(line: &Bytes, id: &Token) -> Option<Option<Server>> {
+fn answer(line: &Bytes, id: &Token) -> Option<Option<Value>> {
     let Line::One(message) = message::read(line) else { return None };
     if message.method.is_some() || message.token().as_ref() != Some(id) {
         return None;
     }
-    Some(message.result.and_then(|result| serde_json::from_str(result.get()).ok()))
+    Some(message.result.and_then(|result| {
+        let said: Value = serde_json::from_str(result.get()).ok()?;
+        let info = said["serverInfo"].as_object()?;
+        Some(json!([info.get("name"), info.get("version"), said["capabilities"]]))
+    }))
 }
 
 #[cfg(test)]
@@ -210,22 +182,22 @@ mod tests {
         for (said, expected) in [
             (
                 r#"{"id":"a","result":{"capabilities":{"tools":{}},"serverInfo":{"version":"1","name":"shop"}}}"#,
-                Greeted::Same,
+                Some(true),
             ),
             (
                 r#"{"id":"a","result":{"serverInfo":{"name":"shop","version":"2"},"capabilities":{"tools":{}}}}"#,
-                Greeted::Other,
+                Some(false),
             ),
             (
                 r#"{"id":"a","result":{"serverInfo":{"name":"shop","version":"1"},"capabilities":{}}}"#,
-                Greeted::Other,
+                Some(false),
             ),
-            (r#"{"id":"a","error":{"code":-32603,"message":"no"}}"#, Greeted::Other),
-            (r#"{"id":"b","result":{}}"#, Greeted::No),
-            (r#"{"id":"a","method":"ping"}"#, Greeted::No),
-            ("starting...", Greeted::No),
+            (r#"{"id":"a","error":{"code":-32603,"message":"no"}}"#, Some(false)),
+            (r#"{"id":"b","result":{}}"#, None),
+            (r#"{"id":"a","method":"ping"}"#, None),
+            ("starting...", None),
         ] {
-            assert_eq!(restarts.greeted(&line(said)), expected, "{said}");
+            assert_eq!(restarts.is_same(&line(said)), expected, "{said}");
         }
     }
 

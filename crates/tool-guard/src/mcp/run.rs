@@ -9,7 +9,7 @@ use super::{
     out::write,
     proxy::Proxy,
     remote,
-    restart::{Greeted, Restart, Restarts},
+    restart::{Restart, Restarts},
     server::{self, INPUT_GRACE, LINGER, Server},
     stdio::{self, Input, Output},
     until::until,
@@ -340,10 +340,10 @@ impl Streams {
                         unwritten.clear();
                     }
                 }
-                Some(item) = output.next(), if output.is_open() => match self.restarts.greeted(&item) {
-                    Greeted::Same => return Started::Up(Box::new(output)),
-                    Greeted::Other => return Started::Other,
-                    Greeted::No => proxy.on_server(&item),
+                Some(item) = output.next(), if output.is_open() => match self.restarts.is_same(&item) {
+                    Some(true) => return Started::Up(Box::new(output)),
+                    Some(false) => return Started::Other,
+                    None => proxy.on_server(&item),
                 },
                 code = server::exit(&mut self.server.supervisor) => return Started::Crashed(code),
                 () = sleep_until(deadline) => return Started::Other,

@@ -302,17 +302,12 @@ impl Waiting {
                 let outcome = answer::judged(outcome, self.codes.as_deref());
                 Ok(Repeatable::of(&self.call).of_undeclared(outcome))
             }
-            Ok(Ending::Oversized(bytes, ran)) => Err(Failure::oversized(bytes, ran).into()),
             Ok(Ending::Overdue(after)) => {
                 self.tell_timeout(after);
                 Err(Failure::timeout(after).into())
             }
             Ok(Ending::Failed(failure)) => Err(failure.into()),
-            Ok(Ending::Cancelled) => Err(Failure::CANCELLED.into()),
-            Ok(Ending::ServerGone) if self.wire.lock().up_at.is_some() => {
-                Err(Failure::SERVER_CRASHED.into())
-            }
-            Ok(Ending::ServerGone) | Err(_) => Err(Failure::SERVER_GONE.into()),
+            Err(_) => Err(Failure::SERVER_GONE.into()),
         }
     }
 

@@ -81,15 +81,8 @@ impl Upstream {
         let mut uri = server.on_server(request.uri());
         let peer = server.alive.peer(uri.query(), request.headers());
         let is_endpoint = request.uri().path() == self.path();
-        let sent = loop {
-            let headers = server.take(request.headers());
-            let body = request.body().clone();
-            let sent = server.send(request.method().clone(), uri.clone(), headers, body).await;
-            match sent {
-                Ok((head, _)) if is_endpoint && server.follow(&head, &mut uri) => {}
-                sent => break sent,
-            }
-        };
+        let headers = server.take(request.headers());
+        let sent = server.send_on(request.method(), &mut uri, &headers, request.body()).await;
         let elsewhere = match &sent {
             Ok((head, _)) if is_endpoint => {
                 server.elsewhere(request.headers(), is_initialize, head).await

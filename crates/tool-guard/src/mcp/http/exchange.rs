@@ -20,6 +20,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
+use futures_util::future::OptionFuture;
 use hyper::{
     HeaderMap, Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
@@ -139,7 +140,7 @@ impl<B: Backend> Exchange<B> {
                         self.proxy.on_client(&Item::Line(order));
                     }
                 }
-                () = unwanted(wanted.as_ref()), if leaving.is_some() => {
+                _ = OptionFuture::from(wanted.as_ref().map(Wanted::none)), if leaving.is_some() => {
                     if let Some(order) = leaving.take() {
                         self.proxy.on_client(&Item::Line(order));
                     }
@@ -344,13 +345,6 @@ impl<B: Backend> Exchange<B> {
         let ends = |open: &Open| open.attempt.as_ref().is_some_and(|it| !it.outlives_stream(true));
         (self.is_modern && self.open.iter().any(ends))
             .then(|| message::cancellation(self.id.to_json(), "its client left"))
-    }
-}
-
-/// Waits until no client waits for the call.
-async fn unwanted(wanted: Option<&Wanted>) {
-    if let Some(wanted) = wanted {
-        wanted.none().await;
     }
 }
 

@@ -160,7 +160,7 @@ proptest! {
                     if model.open.iter().any(|open| open.id == id) {
                         model.cancelled.push(id);
                     }
-                    let ended = model.reap(|ending| matches!(ending, Ending::Cancelled));
+                    let ended = model.reap(|ending| matches!(ending, Ending::Failed(_)));
                     prop_assert!(ended <= 1);
                     match relay {
                         Relay::With(text) => {
@@ -195,8 +195,8 @@ proptest! {
                     model.cancelled.retain(|id| *id != call.id);
                 }
                 Event::Gone => {
-                    in_flight.server_gone();
-                    model.reap(|ending| matches!(ending, Ending::ServerGone));
+                    in_flight.server_gone(|| Failure::SERVER_GONE);
+                    model.reap(|ending| matches!(ending, Ending::Failed(_)));
                     prop_assert!(model.in_flight.is_empty());
                 }
                 _ => {}

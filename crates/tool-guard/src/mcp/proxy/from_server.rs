@@ -280,7 +280,7 @@ impl Proxy {
         match answered {
             Answered::Attempt { ending, .. } => {
                 let ran = if line.is_no_success { Ran::Unknown } else { Ran::Yes };
-                let _ = ending.send(Ending::Oversized(line.bytes, ran));
+                let _ = ending.send(Ending::Failed(Failure::oversized(line.bytes, ran)));
             }
             // Whether another answer says that the tool ran is not known.
             Answered::Late { owed, .. } if !line.is_no_success => {
@@ -340,7 +340,11 @@ impl Proxy {
 
     fn end_all(&mut self) {
         let mut wire = self.wire.lock();
-        wire.in_flight.server_gone();
+        let is_back_soon = wire.up_at.is_some();
+        wire.in_flight.server_gone(|| match is_back_soon {
+            true => Failure::SERVER_CRASHED,
+            false => Failure::SERVER_GONE,
+        });
         drop(wire);
         self.to_server.clear();
         self.close_requests();

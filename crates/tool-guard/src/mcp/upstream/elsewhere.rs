@@ -19,6 +19,26 @@ const SHOWN: Duration = Duration::from_secs(2);
 const FIRST: usize = 4 * 1024;
 
 impl Server {
+    /// Sends a request, and follows its redirects.
+    ///
+    /// # Errors
+    /// If the server gave no response.
+    pub(super) async fn send_on(
+        &self,
+        method: &Method,
+        uri: &mut Uri,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<(response::Parts, Incoming), Fault> {
+        loop {
+            let to = uri.clone();
+            let sent = self.send(method.clone(), to, headers.clone(), body.clone()).await?;
+            if !self.follow(&sent.0, uri) {
+                return Ok(sent);
+            }
+        }
+    }
+
     /// Follows a redirect from the endpoint to the same path with or without a slash at its end. All later requests go
     /// there, too.
     pub(super) fn follow(&self, head: &response::Parts, uri: &mut Uri) -> bool {

@@ -209,14 +209,8 @@ impl Exchange {
     async fn preflight(&mut self) -> Result<(), Heard> {
         let (headers, body, id) = preflight::probe(&self.headers, &self.body, self.is_modern);
         let asked = async {
-            let (head, body) = loop {
-                let (headers, body) = (headers.clone(), body.clone());
-                let (head, body) =
-                    self.server.send(Method::POST, self.uri.clone(), headers, body).await?;
-                if !self.server.follow(&head, &mut self.uri) {
-                    break (head, body);
-                }
-            };
+            let (head, body) =
+                self.server.send_on(&Method::POST, &mut self.uri, &headers, &body).await?;
             // The connection can be used again once the body was read.
             Ok::<_, Fault>((head, brief(body, 64 * 1024, BRIEF / 10).await))
         };
