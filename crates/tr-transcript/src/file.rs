@@ -1,6 +1,6 @@
 //! The session files (JSON lines) of agents such as Claude Code, Codex and OpenClaw.
 //!
-//! Reading: `records`, `piece`, `pieces`, `recover`, `entry`, `outline`, `form`. Checking: `check`, `branch`,
+//! Reading: `records`, `piece`, `recover`, `entry`, `outline`, `form`. Checking: `check`, `branch`,
 //! `walk`, `finding`, `report`. Repair in memory: `repaired`, `branch_repair`, `edit`. Repair of a large file
 //! in parts: `index`, `part`, `planner`. It works on bytes given to it, and opens no file.
 mod align;
@@ -23,7 +23,6 @@ mod outline;
 mod part;
 mod path;
 mod piece;
-mod pieces;
 mod planner;
 mod preserved;
 mod records;

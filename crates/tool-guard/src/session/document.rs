@@ -9,12 +9,12 @@ mod outline;
 use super::{
     edit::Edit,
     options::How,
-    report::{About, Act, Form, Health},
+    report::{About, Form, Health},
     sidecar::{Checkpoint, hash},
     verdict::NotJudged,
 };
 use std::{collections::BTreeSet, fmt};
-use tr_transcript::{CheckpointError, FileCheckpoint, FileLoss, Repair};
+use tr_transcript::{CheckpointError, FileAction, FileCheckpoint, FileLoss, Repair};
 
 /// A session in memory. Its records are lines, or messages of a JSON text.
 pub(crate) trait Document: fmt::Debug {
@@ -96,7 +96,7 @@ impl End {
 /// A planned repair.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
-    pub(crate) acts: Vec<Act>,
+    pub(crate) acts: Vec<FileAction>,
     pub(crate) losses: Vec<FileLoss>,
     /// The records that the actions and losses name: lines, or messages of a JSON text.
     pub(crate) reported: BTreeSet<u64>,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::fmt::{self, Write as _};
 use tr_core::printable;
 use tr_transcript::{
-    FileAction, FileActionKind, FileFinding, FileForm, Finding, RepairAction, Severity, SkipReason,
+    FileAction, FileActionKind, FileFinding, FileForm, Finding, Severity, SkipReason,
 };
 
 /// How many findings of a file, or lines of a plan, are displayed.
@@ -75,27 +75,6 @@ pub(crate) struct Found {
     /// Whether every repair leaves it.
     #[serde(skip)]
     is_left_by_repair: bool,
-}
-
-/// An action of a repair and its position.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Act {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) line: Option<u64>,
-    #[serde(flatten)]
-    what: What,
-}
-
-/// What an action does.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum What {
-    Planned(FileActionKind),
-    /// A record has more in it than before.
-    Extended {
-        action: &'static str,
-    },
 }
 
 impl Found {
@@ -185,67 +164,45 @@ impl Found {
     }
 }
 
-impl Act {
-    pub(crate) fn of_message(action: &RepairAction, line: Option<u64>) -> Self {
-        Self { line, what: What::Planned(FileActionKind::Message(action.clone())) }
+/// How many removed bytes may have held content.
+pub(crate) fn may_lose(action: &FileAction) -> u64 {
+    match action.action {
+        FileActionKind::DropBytes { length, why } if !why.says_nothing() => length,
+        _ => 0,
     }
+}
 
-    pub(crate) fn of_file(FileAction { action, line, .. }: FileAction) -> Self {
-        Self { line, what: What::Planned(action) }
-    }
-
-    /// A message that has more in it than before.
-    pub(crate) fn extend(line: Option<u64>) -> Self {
-        Self { line, what: What::Extended { action: "extend" } }
-    }
-
-    /// How many removed bytes may have held content.
-    pub(crate) fn may_lose(&self) -> u64 {
-        match self.what {
-            What::Planned(FileActionKind::DropBytes { length, why }) if !why.says_nothing() => {
-                length
-            }
-            _ => 0,
+/// An action, for display.
+pub(crate) fn say(action: &FileActionKind) -> String {
+    match action {
+        FileActionKind::Message(action) => {
+            let id = printable(action.tool_use_id.as_deref().unwrap_or_default());
+            let new = action.new_id.as_ref().map(|new| format!(" → {}", printable(new)));
+            let new = new.unwrap_or_default();
+            format!("{}  {DIM}{id}{new}{DIM:#}", done(action.action)).trim_end().to_owned()
         }
-    }
-
-    /// Its action on a message, and the line.
-    pub(crate) fn in_messages(&self) -> Option<(Option<u64>, &RepairAction)> {
-        let What::Planned(FileActionKind::Message(action)) = &self.what else { return None };
-        Some((self.line, action))
-    }
-
-    pub(crate) fn say(&self) -> String {
-        let What::Planned(action) = &self.what else {
-            return "add to the message; what it says stays".into();
-        };
-        match action {
-            FileActionKind::Message(action) => {
-                let id = printable(action.tool_use_id.as_deref().unwrap_or_default());
-                let new = action.new_id.as_ref().map(|new| format!(" → {}", printable(new)));
-                let new = new.unwrap_or_default();
-                format!("{}  {DIM}{id}{new}{DIM:#}", done(action.action)).trim_end().to_owned()
-            }
-            FileActionKind::DropBytes { length, why: SkipReason::Nul } => {
-                format!("take out {}", count(*length, "NUL byte"))
-            }
-            FileActionKind::DropBytes { why: SkipReason::LineBreak, .. } => {
-                "join the lines of the record: write the line break in its string as \\n".into()
-            }
-            FileActionKind::DropBytes { length, why: SkipReason::NotUtf8 } => {
-                let are = if *length == 1 { "is" } else { "are" };
-                format!("take out {} that {are} no UTF-8", count(*length, "byte"))
-            }
-            FileActionKind::DropBytes { length, .. } => {
-                let belong = if *length == 1 { "belongs" } else { "belong" };
-                format!("take out {} that {belong} to no record", count(*length, "byte"))
-            }
-            FileActionKind::SplitRecords => "give the record its own line".into(),
-            FileActionKind::Relink => "link the entry to the one before it".into(),
-            FileActionKind::GiveId => "give the entry an id of its own".into(),
-            FileActionKind::Rewrite => "change this line of the message too".into(),
-            _ => "change the line".into(),
+        FileActionKind::DropBytes { length, why: SkipReason::Nul } => {
+            format!("take out {}", count(*length, "NUL byte"))
         }
+        FileActionKind::DropBytes { why: SkipReason::LineBreak, .. } => {
+            "join the lines of the record: write the line break in its string as \\n".into()
+        }
+        FileActionKind::DropBytes { length, why } => {
+            let bytes = count(*length, "byte");
+            let what = match (why, *length) {
+                (SkipReason::NotUtf8, 1) => "is no UTF-8",
+                (SkipReason::NotUtf8, _) => "are no UTF-8",
+                (_, 1) => "belongs to no record",
+                _ => "belong to no record",
+            };
+            format!("take out {bytes} that {what}")
+        }
+        FileActionKind::SplitRecords => "give the record its own line".into(),
+        FileActionKind::Relink => "link the entry to the one before it".into(),
+        FileActionKind::GiveId => "give the entry an id of its own".into(),
+        FileActionKind::Rewrite => "change this line of the message too".into(),
+        FileActionKind::Extend => "add to the message; what it says stays".into(),
+        _ => "change the line".into(),
     }
 }
 

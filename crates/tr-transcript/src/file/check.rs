@@ -1,17 +1,16 @@
 //! Checks a session file while it is read, in bounded memory.
 use super::{
     branch::Branch,
-    entry::Entry,
     evidence::Evidence,
     finding::{FileFault, FileFinding},
     form::FileForm,
     located::Place,
-    outline::{self, Outline},
+    outline::{Outline, read},
     records::{Piece, Record, Records},
     report::FileReport,
 };
 use crate::{format::Format, validate::Severity};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use std::{
     collections::HashSet,
     io::{self, Read},
@@ -328,20 +327,4 @@ impl<'c> Run<'c> {
         report.bytes.separators = total - report.bytes.records - report.bytes.skipped;
         report
     }
-}
-
-/// Reads a record; `None` if it is no JSON.
-#[inline]
-fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
-    // No session has others; that they are valid JSON was checked when they were split off.
-    if !record.starts_with('{') {
-        return Some(Outline { entry: Entry::OUTSIDE, is_own: false, is_too_much: false });
-    }
-    let outline = outline::outline(form, record, most);
-    if outline.is_some() {
-        return outline;
-    }
-    serde_json::from_str::<IgnoredAny>(record).ok()?;
-    let (entry, is_own) = (Entry::read(form, record), form.owns(record));
-    Some(Outline { entry, is_own, is_too_much: false })
 }

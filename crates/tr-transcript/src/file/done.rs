@@ -6,13 +6,14 @@ use serde::Serialize;
 use std::fmt;
 
 /// One action of a repair of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileAction {
-    /// What it does.
-    pub action: FileActionKind,
     /// On which line, from 1, of the original file; `None` for a new line.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+    /// What it does.
+    #[serde(flatten)]
+    pub action: FileActionKind,
 }
 
 /// What a repair of a file does.
@@ -35,6 +36,9 @@ pub enum FileActionKind {
     GiveId,
     /// Changes or removes another line of a message that is changed.
     Rewrite,
+    /// Adds to a message that no other action names, as a comparison of the old file with the new one
+    /// shows.
+    Extend,
     /// Changes the messages.
     #[serde(untagged)]
     Message(RepairAction),

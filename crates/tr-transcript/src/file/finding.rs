@@ -81,15 +81,8 @@ impl FileFault {
 
 impl FileFinding {
     pub(super) fn of_message(finding: Finding, line: u64, offset: u64) -> Self {
-        Self {
-            fault: FileFault::Message(finding.fault),
-            severity: finding.severity,
-            line,
-            offset,
-            length: 0,
-            finding: Some(finding),
-            parent: None,
-        }
+        let (fault, severity) = (FileFault::Message(finding.fault), finding.severity);
+        Self { severity, finding: Some(finding), ..Self::of_record(fault, line, offset) }
     }
 
     /// The same for a provider that is asked in this form.

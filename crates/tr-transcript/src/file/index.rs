@@ -93,11 +93,11 @@ impl Index {
         while let Ok(Some(piece)) = records.next() {
             let Piece::Record(record) = piece else { continue };
             let Record { offset, is_glued, .. } = record;
-            let Some(entry) = outline::read(form, &record.text) else {
+            let Some(outline) = outline::read(form, &record.text, usize::MAX) else {
                 records.distrust(offset, is_glued);
                 continue;
             };
-            index.push(&entry, offset, record.line)?;
+            index.push(&outline.entry, offset, record.line)?;
             progress(records.position());
         }
         index.names.sort_unstable();

@@ -13,10 +13,10 @@ use crate::{
     repair::{ActionKind, Names},
     transcript::Transcript,
 };
-use memchr::memmem;
+use memchr::memmem::Finder;
 use std::collections::{BTreeSet, HashMap};
 
-/// Up to this many ids are searched for one by one.
+/// Up to this many ids are searched for one by one at first.
 const FEW: usize = 16;
 
 /// The lines of real results that are not sent to the model, by the ids of their calls.
@@ -80,30 +80,12 @@ pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Optio
     let ids: Vec<&str> = ids.iter().copied().collect();
     let quoted: Vec<_> = ids.iter().map(|id| json::quote(id)).collect();
     let names = Names::of(&quoted);
-    let named = |line, text: &[u8]| Some((line, ids[in_line(form, text, &names)?].into()));
-    if ids.len() > FEW {
-        return (1..)
-            .zip(bytes.split(|byte| *byte == b'\n'))
-            .find_map(|(line, text)| named(line, text));
-    }
-    let found = quoted.iter().flat_map(|quoted| memmem::find_iter(bytes, quoted.as_bytes()));
-    let mut found: Vec<_> = found.collect();
-    found.sort_unstable();
-    // A line is read once, however often it has an id.
-    let (mut line, mut start, mut end) = (1, 0, 0);
-    for at in found {
-        if end > at {
-            continue;
-        }
-        line += memchr::memchr_iter(b'\n', &bytes[start..at]).count() as u64;
-        start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
-        end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
-        let named = named(line, &bytes[start..end]);
-        if named.is_some() {
-            return named;
-        }
-    }
-    None
+    // A few are looked for before a line is read.
+    let few: Vec<_> = quoted.iter().take(FEW).map(Finder::new).collect();
+    let may_name = |line: &[u8]| ids.len() > FEW || few.iter().any(|id| id.find(line).is_some());
+    let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
+    let mut lines = lines.filter(|(_, line)| may_name(line));
+    lines.find_map(|(number, line)| Some((number, ids[in_line(form, line, &names)?].into())))
 }
 
 /// Which of these calls a record on this line names, if the record may tell the call's outcome.

@@ -14,12 +14,17 @@ use super::{
 use crate::{format::Format, name::Name};
 use serde::de::IgnoredAny;
 
-/// Reads the entry of a record, which may be invalid JSON.
-pub(super) fn read(form: FileForm, record: &str) -> Option<Entry> {
-    let outline = outline(form, record, usize::MAX);
-    outline.map(|outline| outline.entry).or_else(|| {
+/// Reads a record; `None` if it is no JSON. A message with more than `most` blocks, or members in a
+/// block, is not parsed.
+#[inline]
+pub(super) fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
+    // No session has others; that they are valid JSON was checked when they were split off.
+    if !record.starts_with('{') {
+        return Some(Outline::new(Entry::OUTSIDE, false));
+    }
+    outline(form, record, most).or_else(|| {
         serde_json::from_str::<IgnoredAny>(record).ok()?;
-        Some(Entry::read(form, record))
+        Some(Outline::new(Entry::read(form, record), form.owns(record)))
     })
 }
 
@@ -44,9 +49,8 @@ impl Outline {
     }
 }
 
-/// Reads a record, which may be invalid JSON, without the text of its message. A message with more
-/// than `most` blocks, or members in a block, is not parsed.
-pub(super) fn outline(form: FileForm, record: &str, most: usize) -> Option<Outline> {
+/// Reads a record, which may be invalid JSON, without the text of its message.
+fn outline(form: FileForm, record: &str, most: usize) -> Option<Outline> {
     let mut scan = Scan::new(record, most);
     let mut line = Line::default();
     match form {
@@ -86,25 +90,25 @@ impl<'t> Line<'t> {
         let (line, mut seen) = (self, Seen::default());
         scan.object(|scan, name| {
             match (name, is_openclaws) {
-                ("type", _) => line.kind = seen.string(0, scan)?,
+                ("type", _) => line.kind = seen.string(1, scan)?,
                 ("message", _) => {
-                    seen.once(1)?;
+                    seen.once(1 << 1)?;
                     line.message =
                         if scan.null()? { None } else { Some(Body::read(scan, is_openclaws)?) };
                 }
-                ("isSidechain", false) => line.is_sidechain = seen.boolean(2, scan)?,
-                ("isApiErrorMessage", false) => line.is_api_error = seen.boolean(3, scan)?,
+                ("isSidechain", false) => line.is_sidechain = seen.boolean(1 << 2, scan)?,
+                ("isApiErrorMessage", false) => line.is_api_error = seen.boolean(1 << 3, scan)?,
                 ("isVisibleInTranscriptOnly", false) => {
-                    line.is_transcript_only = seen.boolean(4, scan)?;
+                    line.is_transcript_only = seen.boolean(1 << 4, scan)?;
                 }
-                ("uuid", false) | ("id", true) => line.id = seen.string(5, scan)?,
+                ("uuid", false) | ("id", true) => line.id = seen.string(1 << 5, scan)?,
                 ("parentUuid", false) | ("parentId", true) => {
-                    line.parent = seen.string(6, scan)?.map_or(Link::Root, Link::To);
+                    line.parent = seen.string(1 << 6, scan)?.map_or(Link::Root, Link::To);
                 }
-                ("subtype", false) => line.subtype = seen.string(7, scan)?,
-                ("summary", _) => seen.skip(7, scan)?,
-                ("leafUuid" | "firstKeptEntryId", _) => seen.skip(8, scan)?,
-                ("firstKeptEntryIndex", _) => seen.skip(9, scan)?,
+                ("subtype", false) => line.subtype = seen.string(1 << 7, scan)?,
+                ("summary", _) => seen.skip(1 << 7, scan)?,
+                ("leafUuid" | "firstKeptEntryId", _) => seen.skip(1 << 8, scan)?,
+                ("firstKeptEntryIndex", _) => seen.skip(1 << 9, scan)?,
                 _ => scan.skip_value()?,
             }
             Some(())

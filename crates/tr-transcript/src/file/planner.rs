@@ -24,13 +24,12 @@ use std::cmp::Reverse;
 pub struct FilePlanner {
     repair: Repair,
     whole_up_to: usize,
-    is_damaged: bool,
 }
 
 impl FilePlanner {
     /// Plans this repair.
     pub const fn new(repair: Repair) -> Self {
-        Self { repair, whole_up_to: 1 << 20, is_damaged: false }
+        Self { repair, whole_up_to: 1 << 20 }
     }
 
     /// Files of up to this many bytes are planned as a whole; 1 MiB by default. Larger ones get the
@@ -38,13 +37,6 @@ impl FilePlanner {
     /// `remove`, which are counted for each part separately.
     pub const fn whole_up_to(mut self, bytes: usize) -> Self {
         self.whole_up_to = bytes;
-        self
-    }
-
-    /// Whether a check has found something in the file: one that cannot be cut is then planned
-    /// without another check. The plan is the same.
-    pub const fn damaged(mut self, is_damaged: bool) -> Self {
-        self.is_damaged = is_damaged;
         self
     }
 
@@ -75,9 +67,6 @@ impl FilePlanner {
         }
         let index = Index::read(form, bytes, &mut *progress)?;
         let cuts = index.cuts(form, bytes);
-        if cuts.is_empty() && self.is_damaged {
-            return None;
-        }
         let members = self.repair.members;
         let parts = Parts::find(form, bytes, (index, cuts), self.whole_up_to, members, progress)?;
         let Parts { cuts, findings, .. } = &parts;

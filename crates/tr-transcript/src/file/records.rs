@@ -1,10 +1,7 @@
 //! Reads JSON lines that a crash may have torn, in bounded memory.
 pub use super::piece::{Piece, Record, SkipReason, Skipped};
-use super::{
-    pieces::{LinePosition, Pieces},
-    recover::{self, Part},
-};
-use std::{io, io::Read, mem, ops::Range};
+use super::recover::{self, Cut, Part};
+use std::{io, io::Read, mem, ops::Range, str};
 
 /// Longer lines are skipped by default.
 const MAX_RECORD: usize = 16 << 20;
@@ -71,7 +68,16 @@ pub struct Records<R> {
     line_breaks: u64,
     /// No record that begins before this offset is divided by line breaks.
     undivided: u64,
-    pieces: Pieces,
+    /// The next part of the line.
+    part: Option<Part>,
+    /// The stretches that have the parts behind it, the next one last.
+    cuts: Vec<Cut>,
+    /// Up to where the next part was searched for unreadable bytes, and how many of them were
+    /// returned as skipped.
+    looked: usize,
+    invalid: u64,
+    /// Whether a record of the line was returned.
+    has_record: bool,
     /// Whether lines that look like a record are returned without parsing them.
     is_trusting: bool,
     /// Whether the line that comes next is parsed all the same.
@@ -95,7 +101,11 @@ impl<R: Read> Records<R> {
             is_line_done: false,
             line_breaks: 0,
             undivided: 0,
-            pieces: Pieces::default(),
+            part: None,
+            cuts: Vec::new(),
+            looked: 0,
+            invalid: 0,
+            has_record: false,
             is_trusting: false,
             is_distrusted: false,
             skipping: None,
@@ -121,12 +131,55 @@ impl<R: Read> Records<R> {
     /// Those of the file. It may be called again after them.
     #[expect(clippy::should_implement_trait, reason = "a piece borrows from the reader")]
     pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
-        while !self.pieces.has_next(&self.buffer) {
-            if !self.advance()? {
-                return Ok(None);
+        loop {
+            if self.part.is_none() {
+                self.part = self.cuts.last_mut().and_then(|cut| cut.next(&self.buffer));
+            }
+            match self.part.take() {
+                // Nearly every line is UTF-8.
+                Some(Part::Promising(at)) if str::from_utf8(&self.buffer[at.clone()]).is_ok() => {
+                    return Ok(Some(self.record(at)));
+                }
+                Some(Part::Promising(at)) => self.cuts.push(Cut::of(&self.buffer, at)),
+                Some(Part::Record(at)) => {
+                    // All unreadable bytes are returned before the record, one run at a time.
+                    let unsearched = self.looked.max(at.start)..at.end;
+                    let Some((run, why)) = recover::unreadable(&self.buffer, unsearched) else {
+                        return Ok(Some(self.record(at)));
+                    };
+                    self.part = Some(Part::Record(at));
+                    self.looked = run.end;
+                    self.invalid += run.len() as u64;
+                    return Ok(Some(self.skipped(&run, why)));
+                }
+                Some(Part::Skipped(at, why)) => return Ok(Some(self.skipped(&at, why))),
+                Some(Part::Far(skipped)) => return Ok(Some(Piece::Skipped(skipped))),
+                None if self.cuts.pop().is_some() => {}
+                None if !self.advance()? => return Ok(None),
+                None => {}
             }
         }
-        Ok(self.pieces.next(&self.buffer, LinePosition { base: self.base, line: self.line }))
+    }
+
+    fn record(&mut self, at: Range<usize>) -> Piece<'_> {
+        self.looked = 0;
+        let (offset, bytes) = (self.base + at.start as u64, &self.buffer[at]);
+        Piece::Record(Record {
+            offset,
+            length: bytes.len() as u64,
+            line: self.line,
+            invalid: mem::take(&mut self.invalid),
+            is_glued: mem::replace(&mut self.has_record, true),
+            text: match str::from_utf8(bytes) {
+                Ok(text) if self.line_breaks == 0 => text.into(),
+                _ => recover::on_one_line(bytes),
+            },
+        })
+    }
+
+    fn skipped(&self, at: &Range<usize>, why: SkipReason) -> Piece<'static> {
+        let (offset, length) = (self.base + at.start as u64, at.len() as u64);
+        Piece::Skipped(Skipped { offset, length, line: self.line, why })
     }
 
     /// From now on, returns lines that look like a record without parsing them.
@@ -139,14 +192,14 @@ impl<R: Read> Records<R> {
         self.rest.start = (offset - self.base) as usize;
         self.searched = self.rest.start;
         (self.is_line_done, self.is_distrusted) = (false, true);
-        self.pieces.begin_line_after(is_glued);
+        self.has_record = is_glued;
     }
 
     /// Splits the next stretch without line end or NUL into parts; `false` at the end.
     fn advance(&mut self) -> io::Result<bool> {
         if mem::take(&mut self.is_line_done) {
             self.line += 1 + mem::take(&mut self.line_breaks);
-            self.pieces.begin_line_after(false);
+            self.has_record = false;
         }
         if self.skipping.is_some() {
             return self.skip();
@@ -206,21 +259,20 @@ impl<R: Read> Records<R> {
             start = BYTE_ORDER_MARK.len();
         }
         let at = start..self.rest.start + length;
+        let promising = if is_trusting { self.promising(at.clone()) } else { None };
         if at.len() > self.max_record {
-            self.pieces.push(Part::Skipped(at, SkipReason::TooLong));
-        } else if let Some(at) =
-            Some(at.clone()).filter(|_| is_trusting).and_then(|at| self.promising(at))
-        {
-            self.pieces.push(Part::Promising(at));
+            self.part = Some(Part::Skipped(at, SkipReason::TooLong));
+        } else if let Some(at) = promising {
+            self.part = Some(Part::Promising(at));
         } else if let Some(divided) = self.divided()? {
             let at = self.rest.start..self.rest.start + divided;
             self.line_breaks = memchr::memchr_iter(b'\n', &self.buffer[at.clone()]).count() as u64;
-            self.pieces.push(Part::Record(at));
+            self.part = Some(Part::Record(at));
             return Ok(divided);
         } else {
             // Reading on may have moved the rest.
             let end = self.rest.start + length;
-            self.pieces.cut(&self.buffer, end - at.len()..end);
+            self.cuts.push(Cut::of(&self.buffer, end - at.len()..end));
         }
         Ok(length)
     }
@@ -280,7 +332,7 @@ impl<R: Read> Records<R> {
             }
         }
         if let Some(skipped) = self.skipping.take() {
-            self.pieces.push(Part::Far(skipped));
+            self.part = Some(Part::Far(skipped));
         }
         self.end_line();
         Ok(true)

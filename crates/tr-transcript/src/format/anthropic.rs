@@ -1,7 +1,7 @@
 //! Anthropic's Messages API: uses and results are blocks of a message's content.
 use super::{
     ReadError,
-    form::{Form, answered, as_text, role, step, used},
+    form::{Form, answered, as_text, role, step, types, used},
     known, media,
     refused::{Applies, CACHE, PATTERN, Refused, SIGNATURE, Text, Why, must_be, type_of},
     written::{NewResult, NewUse, with_mark_of},
@@ -101,17 +101,10 @@ impl Form for Anthropic {
     }
 
     fn evidence(&self, message: &str) -> usize {
+        const OWN: [&str; 5] =
+            ["tool_use", "tool_result", "thinking", "redacted_thinking", "image"];
         let wire = Members::of(message, &["role", "content", "model"]).unwrap_or_default();
-        let telling = |element: &&&str| {
-            let wire = Members::of(element, &BLOCK).unwrap_or_default();
-            let kind = wire.text("type");
-            matches!(
-                &*kind,
-                "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "image"
-            )
-        };
-        let blocks = wire.present("content").and_then(|content| json::elements(content.get()).ok());
-        blocks.unwrap_or_default().iter().filter(telling).count()
+        types(wire.present("content")).filter(|kind| OWN.contains(&&**kind)).count()
     }
 
     fn write_uses(&self, uses: &[NewUse<'_>]) -> Vec<String> {

@@ -10,6 +10,8 @@ use crate::{
     name::Name,
     validate::Finding,
 };
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// One form: reads and writes its messages. The provider's rules are data ([`Rules`]), so that each
 /// rule is implemented once for all forms.
@@ -97,6 +99,12 @@ pub(super) fn answered(raw: &str, wire: &Members<'_>, id: &str, content: &str) -
     let (id_at, synthetic) = (at(id), is_synthetic(wire.get(content)));
     let (id, name) = (Name::from(&*wire.text(id)), Box::default());
     Kind::Result { id, id_at, name, content: at(content), synthetic }
+}
+
+/// The types of a list's parts, in their order; empty where a part has none.
+pub(super) fn types<'t>(list: Option<&'t RawValue>) -> impl Iterator<Item = Cow<'t, str>> {
+    let parts = list.and_then(|list| json::elements(list.get()).ok()).unwrap_or_default();
+    parts.into_iter().map(|part| Members::of(part, &["type"]).unwrap_or_default().text("type"))
 }
 
 /// The content as one text: a string's value, or the JSON of anything else.

@@ -2,7 +2,7 @@
 //! of the provider's own tools are never changed.
 use super::{
     ReadError,
-    form::{Form, as_text, role},
+    form::{Form, as_text, role, types},
     known, media,
     openai_chat::missing,
     openai_items::{is_known_search, refused_content, refused_id, refused_image, refused_in},
@@ -165,12 +165,8 @@ impl Form for Responses {
 
     fn evidence(&self, message: &str) -> usize {
         let wire = Members::of(message, &READ).unwrap_or_default();
-        let parts = wire.get("content").and_then(|content| json::elements(content.get()).ok());
-        let is_ours = |part: &str| {
-            let kind = Members::of(part, &READ).unwrap_or_default().text("type");
-            matches!(&*kind, "input_text" | "output_text" | "input_image" | "input_file")
-        };
-        let told = parts.is_some_and(|parts| parts.into_iter().any(is_ours));
+        let own = ["input_text", "output_text", "input_image", "input_file"];
+        let told = types(wire.get("content")).any(|kind| own.contains(&&*kind));
         let kind = wire.text("type");
         // Anthropic writes this type on its model's messages only.
         let is_item = &*kind == "message" && wire.text("role") != "assistant"

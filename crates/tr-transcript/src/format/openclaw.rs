@@ -2,7 +2,7 @@
 //! of an assistant message, a result is a message of the role `toolResult`.
 use super::{
     Format, ReadError,
-    form::{Form, result, step, used},
+    form::{Form, result, step, types, used},
     known,
     openai_chat::Chat,
     refused::{Refused, Text, must_be},
@@ -83,11 +83,7 @@ impl Form for OpenClaw {
     fn evidence(&self, message: &str) -> usize {
         let Ok(wire) = Members::of(message, &READ) else { return 0 };
         let is_result = role(&wire).is_ok_and(|role| role == Role::Tool);
-        let is_call = |element: &&str| {
-            Members::of(element, &BLOCK).unwrap_or_default().text("type") == "toolCall"
-        };
-        let blocks = wire.get("content").and_then(|content| json::elements(content.get()).ok());
-        let calls = blocks.map_or(0, |blocks| blocks.into_iter().filter(is_call).count());
+        let calls = types(wire.get("content")).filter(|kind| kind == "toolCall").count();
         // No other form has such calls or results: one of them outweighs all other evidence.
         (usize::from(is_result) + calls) << 16
     }

@@ -229,6 +229,8 @@ pub(super) enum Look {
     /// Skipped.
     #[default]
     Past,
+    /// As a member's name.
+    Name,
     /// As a short word.
     Word,
     /// As a whole, in a search for the texts of filters and complaints.

@@ -35,7 +35,6 @@ enum Position {
     /// Between two tokens.
     #[default]
     Gap,
-    Name(Escape),
     Text(Look, Escape),
     /// In a number, `true`, `null`, or anything else that is no string.
     Bare,
@@ -58,7 +57,7 @@ impl Walk {
 
     /// Whether a value is incomplete.
     pub(super) fn is_inside(&self) -> bool {
-        self.depth > 0 || matches!(self.at, Position::Name(_) | Position::Text(..))
+        self.depth > 0 || matches!(self.at, Position::Text(..))
     }
 
     pub(super) fn push(&mut self, mut piece: &[u8], evidence: &mut Evidence) {
@@ -92,10 +91,6 @@ impl Walk {
                     self.inside(byte, look, escape, evidence);
                     rest
                 }
-                Position::Name(escape) => {
-                    self.name(byte, escape);
-                    rest
-                }
             };
         }
     }
@@ -109,7 +104,7 @@ impl Walk {
             b':' => self.expects_name = false,
             b'"' if self.expects_name => {
                 self.word.clear();
-                self.at = Position::Name(Escape::No);
+                self.at = Position::Text(Look::Name, Escape::No);
             }
             b'"' => {
                 let look = self.place().look(self.key.get());
@@ -133,22 +128,15 @@ impl Walk {
         self.word.clear();
     }
 
-    fn name(&mut self, byte: u8, escape: Escape) {
-        if matches!((escape, byte), (Escape::No, b'"')) {
-            self.key = self.word;
-            self.at = Position::Gap;
-            return;
-        }
-        let is_escape = matches!((escape, byte), (Escape::No, b'\\'));
-        self.at = Position::Name(if is_escape { Escape::Begun } else { Escape::No });
-        self.word.push(byte);
-    }
-
-    /// A byte of a string value.
+    /// A byte of a string.
     fn inside(&mut self, byte: u8, look: Look, escape: Escape, evidence: &mut Evidence) {
         let next = match (escape, byte) {
             (Escape::No, b'"') => {
                 self.at = Position::Gap;
+                if look == Look::Name {
+                    self.key = self.word;
+                    return;
+                }
                 return evidence.text(self.place(), self.key.get(), look, &self.word);
             }
             (Escape::No, b'\\') => Escape::Begun,
@@ -182,7 +170,7 @@ impl Walk {
     fn read(&mut self, byte: u8, look: Look, evidence: &mut Evidence) {
         match look {
             Look::Past => {}
-            Look::Word => self.word.push(byte),
+            Look::Name | Look::Word => self.word.push(byte),
             Look::Search => evidence.search.push(&[byte]),
         }
     }

@@ -10,7 +10,7 @@ use crate::{
         document::{self, Document, Planned},
         each::Outcome,
         options::How,
-        report::{About, Act, Form, Health, SHOWN, head, location, more},
+        report::{About, Form, Health, SHOWN, head, location, may_lose, more, say},
         target::Target,
         verdict::{Failure, NotJudged, Verdict},
     },
@@ -23,7 +23,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use tr_core::printable;
-use tr_transcript::{ActionKind, FileForm, FileLoss, Format, LossKind};
+use tr_transcript::{ActionKind, FileAction, FileActionKind, FileForm, FileLoss, Format, LossKind};
 
 /// How many records a refusal names.
 const NAMED: usize = 5;
@@ -34,7 +34,7 @@ const NAMED: usize = 5;
 pub(crate) struct Repaired {
     #[serde(flatten)]
     how: How,
-    repairs: Vec<Act>,
+    repairs: Vec<FileAction>,
     losses: Vec<FileLoss>,
     messages_after: usize,
     bytes_after: u64,
@@ -109,7 +109,11 @@ fn unjudged(planned: &Planned, remaining: &Health, how: How, target: &Target) ->
 fn refusal(content: &dyn Document, planned: &mut Planned) -> Option<Refusal> {
     let after = planned.after.as_deref()?;
     let balance = Balance::of(content, after, &planned.reported);
-    let extended = balance.extended.iter().map(|&record| Act::extend(content.line_of(record)));
+    let extend = |&record: &u64| FileAction {
+        line: content.line_of(record),
+        action: FileActionKind::Extend,
+    };
+    let extended = balance.extended.iter().map(extend);
     planned.acts.extend(extended);
     balance::refusal(&balance, planned.dropped, content.about().bytes)
 }
@@ -149,12 +153,12 @@ fn refused_to(refusal: &Refusal, how: How, target: &Target) -> CliError {
 }
 
 /// Displays the actions and losses of a repair.
-fn show_plan(acts: &[Act], losses: &[FileLoss], target: &Target, out: &mut String) {
+fn show_plan(acts: &[FileAction], losses: &[FileLoss], target: &Target, out: &mut String) {
     for act in acts.iter().take(SHOWN) {
-        let _ = writeln!(out, "  {}  {}", location(target, act.line), act.say());
+        let _ = writeln!(out, "  {}  {}", location(target, act.line), say(&act.action));
     }
     more(acts.len() as u64, "change", out);
-    let dropped: u64 = acts.iter().map(Act::may_lose).sum();
+    let dropped: u64 = acts.iter().map(may_lose).sum();
     if dropped > 0 {
         let bytes = count(dropped, "byte");
         let _ = writeln!(
@@ -253,16 +257,16 @@ const THINKING: &str = "the model's thinking behind the first change: Anthropic 
 
 impl Thinking {
     /// For a session with these planned changes.
-    fn behind(acts: &[Act], before: &dyn Document) -> Option<Self> {
+    fn behind(acts: &[FileAction], before: &dyn Document) -> Option<Self> {
         let of_pi = match before.about().form {
             Form::Lines(FileForm::OpenClaw { .. }) => true,
             form if form.messages() == Some(Format::AnthropicMessages) => false,
             _ => return None,
         };
         let is_lines = matches!(before.about().form, Form::Lines(_));
-        let place = |act: &Act| {
-            let (line, action) = act.in_messages()?;
-            let at = if is_lines { line } else { Some(action.message_index as u64) };
+        let place = |act: &FileAction| {
+            let FileActionKind::Message(action) = &act.action else { return None };
+            let at = if is_lines { act.line } else { Some(action.message_index as u64) };
             // An added result comes after the call.
             at.map(|at| at + u64::from(action.action == ActionKind::AddUnknown))
         };

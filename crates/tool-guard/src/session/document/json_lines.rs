@@ -3,7 +3,7 @@ use super::{Document, End, Planned, agents, doubt, other_form};
 use crate::{
     files::{CliError, File},
     session::{
-        report::{About, Act, Form, Found, Health, parent_member},
+        report::{About, Form, Found, Health, parent_member},
         sidecar::{Checkpoint, hash},
         verdict::{Failure, NotJudged, Verdict},
     },
@@ -159,7 +159,7 @@ impl Document for JsonLines {
         if let Some(why) = unsure(&self.report) {
             return Err(why);
         }
-        let planner = FilePlanner::new(repair).damaged(!self.report.is_clean());
+        let planner = FilePlanner::new(repair);
         let bytes = 2 * self.bytes.len() as u64;
         let plan = under_bar(bytes, |at| planner.plan(&self.bytes, at));
         let lines = plan.actions.iter().map(|action| action.line);
@@ -181,7 +181,7 @@ impl Document for JsonLines {
         let other = || after.as_ref().and_then(|after| self.invalid_other_form(after));
         let doubt = doubt.or_else(|| Some(other_form(self.about().form, other()?)));
         Ok(Planned {
-            acts: plan.actions.into_iter().map(Act::of_file).collect(),
+            acts: plan.actions,
             losses: plan.losses,
             reported,
             dropped,

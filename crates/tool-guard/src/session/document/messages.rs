@@ -2,15 +2,15 @@
 use super::{Document, End, Planned, doubt, other_form};
 use crate::session::{
     edit::Edit,
-    report::{About, Act, Form, Found, Health},
+    report::{About, Form, Found, Health},
     sidecar::{Checkpoint, hash},
     verdict::{NotJudged, Verdict},
 };
 use std::collections::BTreeSet;
 use tr_integrity::{ResetOptions, Session};
 use tr_transcript::{
-    ActionKind, CheckpointError, FileLoss, Finding, Format, Loss, Repair, RepairAction, RepairPlan,
-    Transcript, Validator,
+    ActionKind, CheckpointError, FileAction, FileActionKind, FileLoss, Finding, Format, Loss,
+    Repair, RepairAction, RepairPlan, Transcript, Validator,
 };
 
 /// A session whose messages are one JSON text.
@@ -120,7 +120,7 @@ impl Messages {
                 let before = (0..at as u64).rfind(|before| !reported.contains(before));
                 reported.extend(before);
             }
-            Act::of_message(action, self.line(at))
+            FileAction { line: self.line(at), action: FileActionKind::Message(action.clone()) }
         };
         let acts = plan.actions().iter().zip(plan.places()).map(act).collect();
         reported.extend(plan.losses().iter().map(|lost| lost.message_index as u64));

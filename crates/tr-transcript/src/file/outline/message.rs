@@ -86,25 +86,25 @@ impl<'t> Body<'t> {
         let (mut said, mut seen) = (Self::default(), Seen::default());
         scan.object(|scan, name| {
             match name {
-                "id" => said.id = seen.string(0, scan)?,
+                "id" => said.id = seen.string(1, scan)?,
                 "role" => {
-                    seen.once(1)?;
+                    seen.once(1 << 1)?;
                     said.role = scan.unescaped()?;
                 }
                 "content" => {
-                    seen.once(2)?;
+                    seen.once(1 << 2)?;
                     said.content = match scan.peek() {
                         b'n' => scan.null().map(|_| Content::Absent)?,
                         b'"' => Content::Text(Text::read(scan)?),
                         _ => Content::Parts(Parts::read(scan, is_openclaws)?),
                     };
                 }
-                "toolCallId" => said.tool_call_id = seen.string(3, scan)?,
-                "stopReason" => said.stop_reason = seen.string(4, scan)?,
-                "api" => said.api = seen.string(5, scan)?,
-                "model" => seen.skip(6, scan)?,
+                "toolCallId" => said.tool_call_id = seen.string(1 << 3, scan)?,
+                "stopReason" => said.stop_reason = seen.string(1 << 4, scan)?,
+                "api" => said.api = seen.string(1 << 5, scan)?,
+                "model" => seen.skip(1 << 6, scan)?,
                 name if format::may_say(name) => {
-                    seen.once(7)?;
+                    seen.once(1 << 7)?;
                     said.says_more = !scan.null()?;
                     if said.says_more {
                         scan.skip_value()?;

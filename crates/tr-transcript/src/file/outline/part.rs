@@ -48,66 +48,77 @@ pub(super) struct Part<'t> {
     /// Whether a repair wrote the content of a result.
     content: Option<bool>,
     name: Option<&'t str>,
-    /// Which other members are present.
-    has: u32,
     seen: Seen,
+    /// Whether it has members that are not known.
+    is_unknown: bool,
     /// Whether a thought has a signature.
     is_signed: bool,
     /// The number of members.
     pub(super) members: usize,
 }
 
-const INPUT: u32 = 1;
-const CALLER: u32 = 1 << 1;
-const IS_ERROR: u32 = 1 << 2;
-const ARGUMENTS: u32 = 1 << 3;
-const THOUGHT_SIGNATURE: u32 = 1 << 4;
-const CITATIONS: u32 = 1 << 5;
-const IS_SYSTEM_PROMPT: u32 = 1 << 6;
-const CACHE_CONTROL: u32 = 1 << 7;
-/// Set for members of blocks that a repair never changes.
-const UNTOUCHED: u32 = 1 << 8;
-const UNKNOWN: u32 = 1 << 9;
+const TYPE: u32 = 1;
+const ID: u32 = 1 << 1;
+const TOOL_USE_ID: u32 = 1 << 2;
+const TEXT: u32 = 1 << 3;
+const CONTENT: u32 = 1 << 4;
+const NAME: u32 = 1 << 5;
+const INPUT: u32 = 1 << 6;
+const CALLER: u32 = 1 << 7;
+const IS_ERROR: u32 = 1 << 8;
+const ARGUMENTS: u32 = 1 << 9;
+const THOUGHT_SIGNATURE: u32 = 1 << 10;
+const CITATIONS: u32 = 1 << 11;
+const IS_SYSTEM_PROMPT: u32 = 1 << 12;
+const CACHE_CONTROL: u32 = 1 << 13;
+const SIGNATURE: u32 = 1 << 14;
+/// Set for other members of blocks that a repair never changes.
+const UNTOUCHED: u32 = 1 << 15;
+
+/// The members that each type of block may have; those with others are not read here.
+const OF_USE: u32 = TYPE | ID | NAME | INPUT | CALLER | CACHE_CONTROL;
+const OF_RESULT: u32 = TYPE | TOOL_USE_ID | CONTENT | IS_ERROR | CACHE_CONTROL;
+const OF_TEXT: u32 = TYPE | TEXT | CITATIONS | IS_SYSTEM_PROMPT | CACHE_CONTROL;
+const OF_CALL: u32 = TYPE | ID | NAME | ARGUMENTS | THOUGHT_SIGNATURE;
 
 impl<'t> Part<'t> {
     pub(super) fn read(scan: &mut Scan<'t>) -> Option<Self> {
         let mut part = Self::default();
         scan.object(|scan, name| {
             part.members += 1;
+            let seen = &mut part.seen;
             match name {
-                "type" => part.kind = part.seen.string(0, scan)?,
-                "id" => part.id = part.seen.string(1, scan)?,
-                "tool_use_id" => part.tool_use_id = part.seen.string(2, scan)?,
+                "type" => part.kind = seen.string(TYPE, scan)?,
+                "id" => part.id = seen.string(ID, scan)?,
+                "tool_use_id" => part.tool_use_id = seen.string(TOOL_USE_ID, scan)?,
                 "text" => {
-                    part.seen.once(3)?;
+                    seen.once(TEXT)?;
                     part.text = Text::read_or_null(scan)?;
                 }
                 "content" => {
-                    part.seen.once(4)?;
+                    seen.once(CONTENT)?;
                     part.content = read_answer(scan)?;
                 }
-                "name" => part.name = part.seen.string(5, scan)?,
-                "input" => part.other(6, INPUT, scan)?,
-                "caller" => part.other(7, CALLER, scan)?,
-                "is_error" => part.other(8, IS_ERROR, scan)?,
-                "arguments" => part.other(9, ARGUMENTS, scan)?,
-                "thoughtSignature" => part.other(10, THOUGHT_SIGNATURE, scan)?,
-                "citations" => part.other(11, CITATIONS, scan)?,
-                "isSystemPrompt" => part.other(12, IS_SYSTEM_PROMPT, scan)?,
-                "textSignature" => part.other(13, UNTOUCHED, scan)?,
-                "thinking" => part.other(14, UNTOUCHED, scan)?,
-                "thinkingSignature" => part.other(15, UNTOUCHED, scan)?,
+                "name" => part.name = seen.string(NAME, scan)?,
+                "input" => seen.object(INPUT, scan)?,
+                "arguments" => seen.object(ARGUMENTS, scan)?,
+                "caller" => seen.skip(CALLER, scan)?,
+                "is_error" => seen.skip(IS_ERROR, scan)?,
+                "thoughtSignature" => seen.skip(THOUGHT_SIGNATURE, scan)?,
+                "citations" => seen.skip(CITATIONS, scan)?,
+                "isSystemPrompt" => seen.skip(IS_SYSTEM_PROMPT, scan)?,
+                "cache_control" => seen.skip(CACHE_CONTROL, scan)?,
                 "signature" => {
-                    part.is_signed = part.seen.string(16, scan)?.is_some_and(|it| !it.is_empty());
-                    part.has |= UNTOUCHED;
+                    part.is_signed = seen.string(SIGNATURE, scan)?.is_some_and(|it| !it.is_empty());
                 }
-                "source" => part.other(17, UNTOUCHED, scan)?,
-                "data" => part.other(18, UNTOUCHED, scan)?,
-                "mimeType" => part.other(19, UNTOUCHED, scan)?,
-                "cache_control" => part.other(20, CACHE_CONTROL, scan)?,
+                "textSignature" | "thinking" | "thinkingSignature" | "source" | "data"
+                | "mimeType" => {
+                    seen.0 |= UNTOUCHED;
+                    scan.skip_value()?;
+                }
                 // Blocks with these members can still be judged.
                 _ => {
-                    part.has |= UNKNOWN;
+                    part.is_unknown = true;
                     scan.skip_value()?;
                 }
             }
@@ -116,43 +127,20 @@ impl<'t> Part<'t> {
         Some(part)
     }
 
-    /// Skips another member, and notes that it is present unless it is `null`.
-    fn other(&mut self, number: u32, member: u32, scan: &mut Scan<'_>) -> Option<()> {
-        self.seen.once(number)?;
-        if scan.null()? {
-            return Some(());
-        }
-        self.has |= member;
-        // The provider refuses a value that is no object.
-        if matches!(member, INPUT | ARGUMENTS) && scan.peek() != b'{' {
-            return None;
-        }
-        scan.skip_value()
-    }
-
-    const fn has(&self, members: u32) -> bool {
-        self.has & members != 0
+    /// Whether it has only these of the known members.
+    const fn is_within(&self, members: u32) -> bool {
+        self.seen.0 & !members == 0
     }
 
     /// `None` where the block is not fully understood, here and in the functions below.
     pub(super) fn anthropic(&self) -> Option<Block> {
-        let is_refused = !self.has(INPUT) || self.is_refused(200);
-        let is_refused = is_refused || !self.id.is_none_or(format::is_plain);
-        let is_use = self.id.is_some() || self.name.is_some() || self.has(INPUT | CALLER);
-        let is_result = self.tool_use_id.is_some() || self.has(IS_ERROR);
-        let is_text = self.text.is_some() || self.has(CITATIONS | IS_SYSTEM_PROMPT);
-        let is_other = self.has(ARGUMENTS | THOUGHT_SIGNATURE | UNTOUCHED);
-        let has_content = self.content.is_some();
+        let is_plain = || self.id.is_none_or(format::is_plain) && !self.is_refused(200);
         Some(block(match self.kind.unwrap_or_default() {
-            "tool_use" if !(is_result || is_text || is_other || has_content || is_refused) => {
+            "tool_use" if self.is_within(OF_USE) && self.seen.has(INPUT) && is_plain() => {
                 used(self.id)
             }
-            "tool_result" if !(is_use || is_text || is_other) => {
-                result(self.tool_use_id, self.content?)
-            }
-            "text" if !(is_use || is_result || is_other || has_content) => {
-                Kind::Text(self.text?.blank)
-            }
+            "tool_result" if self.is_within(OF_RESULT) => result(self.tool_use_id, self.content?),
+            "text" if self.is_within(OF_TEXT) => Kind::Text(self.text?.blank),
             "tool_use" | "tool_result" | "text" => return None,
             // What is in them is looked at.
             "image" | "document" => return None,
@@ -164,15 +152,10 @@ impl<'t> Part<'t> {
     }
 
     pub(super) fn openclaw(&self) -> Option<Block> {
-        let others = INPUT | CALLER | IS_ERROR | CITATIONS | IS_SYSTEM_PROMPT | CACHE_CONTROL;
-        let is_call = !self.has(others | UNTOUCHED) && self.has(ARGUMENTS);
-        let is_call = is_call && self.text.is_none() && self.tool_use_id.is_none();
-        let is_call = is_call && self.content.is_none() && !self.is_refused(usize::MAX);
-        if self.has(UNKNOWN) {
-            return None;
-        }
+        let is_call = || self.seen.has(ARGUMENTS) && !self.is_refused(usize::MAX);
         Some(block(match self.kind? {
-            "toolCall" if is_call => used(self.id),
+            _ if self.is_unknown => return None,
+            "toolCall" if self.is_within(OF_CALL) && is_call() => used(self.id),
             "text" => Kind::Text(Blank::No),
             "thinking" | "image" => Kind::Other,
             _ => return None,
@@ -198,14 +181,14 @@ fn read_answer(scan: &mut Scan<'_>) -> Option<Option<bool>> {
                 let mut seen = Seen::default();
                 scan.object(|scan, name| match name {
                     "text" if count == 1 => {
-                        seen.once(0)?;
+                        seen.once(TEXT)?;
                         let text = Text::read_or_null(scan)?;
                         is_synthetic = text.is_some_and(|text| text.is_synthetic);
                         Some(())
                     }
                     // What is in an image or a document is looked at.
                     "type" => {
-                        let kind = seen.string(1, scan)?;
+                        let kind = seen.string(TYPE, scan)?;
                         (!matches!(kind, Some("image" | "document"))).then_some(())
                     }
                     _ => scan.skip_value(),
@@ -221,14 +204,18 @@ fn used(id: Option<&str>) -> Kind {
     Kind::Use { id: id.unwrap_or_default().into(), id_at, name, noun: "" }
 }
 
-/// The members seen in an object; a duplicate makes it unreadable here.
+/// The members seen in an object, each as a bit; a duplicate makes it unreadable here.
 #[derive(Default)]
 pub(super) struct Seen(u32);
 
 impl Seen {
+    const fn has(&self, member: u32) -> bool {
+        self.0 & member != 0
+    }
+
     pub(super) fn once(&mut self, member: u32) -> Option<()> {
-        let is_new = self.0 & 1 << member == 0;
-        self.0 |= 1 << member;
+        let is_new = !self.has(member);
+        self.0 |= member;
         is_new.then_some(())
     }
 
@@ -245,6 +232,11 @@ impl Seen {
     pub(super) fn boolean(&mut self, member: u32, scan: &mut Scan<'_>) -> Option<bool> {
         self.once(member)?;
         scan.boolean()
+    }
+
+    /// Skips an object: the provider refuses another value of this member.
+    fn object(&mut self, member: u32, scan: &mut Scan<'_>) -> Option<()> {
+        if scan.peek() == b'{' { self.skip(member, scan) } else { None }
     }
 
     pub(super) fn skip(&mut self, member: u32, scan: &mut Scan<'_>) -> Option<()> {
