@@ -73,13 +73,6 @@ impl Branch {
         };
         let Place { number, line, offset } = at;
         self.entries.push(Located { entry, number, line, offset, follows });
-        // An entry that was read as an outline has no text already.
-        if let Some(What::Message { message, .. }) =
-            self.entries.last_mut().map(|located| &mut located.entry.what)
-            && !message.raw().is_empty()
-        {
-            *message = message.without_text();
-        }
         if self.cost > self.limit {
             self.settle();
         }

@@ -58,9 +58,9 @@ impl SessionFile {
 
     /// Removes what follows a checkpoint, other branches included.
     ///
+    /// # Errors
     /// If there is no such checkpoint, or the records before it have changed. Then nothing is
     /// removed.
-    /// nothing goes.
     pub fn rollback(&mut self, id: &str) -> Result<(), CheckpointError> {
         let unknown = || CheckpointError::NotFound(id.into());
         let (records, hash) = id.split_once('-').ok_or_else(unknown)?;

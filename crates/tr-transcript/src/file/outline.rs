@@ -14,8 +14,8 @@ use super::{
 use crate::{format::Format, name::Name};
 use serde::de::IgnoredAny;
 
-/// Reads a record; `None` if it is no JSON. A message with more than `most` blocks, or members in a
-/// block, is not parsed.
+/// Reads a record, without the text of its message; `None` if it is no JSON. A message with more than
+/// `most` blocks, or members in a block, is not parsed.
 #[inline]
 pub(super) fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
     // No session has others; that they are valid JSON was checked when they were split off.
@@ -24,7 +24,11 @@ pub(super) fn read(form: FileForm, record: &str, most: usize) -> Option<Outline>
     }
     outline(form, record, most).or_else(|| {
         serde_json::from_str::<IgnoredAny>(record).ok()?;
-        Some(Outline::new(Entry::read(form, record), form.owns(record)))
+        let mut entry = Entry::read(form, record);
+        if let What::Message { message, .. } = &mut entry.what {
+            *message = message.without_text();
+        }
+        Some(Outline::new(entry, form.owns(record)))
     })
 }
 

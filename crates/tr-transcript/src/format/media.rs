@@ -140,24 +140,25 @@ fn decoded(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
 
 /// The content with a text in the place of each image or document that the provider refuses; `None` if there is none.
 pub(super) fn without_refused(content: &str, applies: Applies) -> Option<String> {
-    let parts = json::elements(content).ok()?;
-    let mut is_changed = false;
-    let parts = parts.into_iter().map(|part| {
-        let within = Members::of(part, &["type", "content"]).ok();
-        let within = within.filter(|wire| wire.text("type") == "tool_result");
-        let within = within.map(|wire| {
+    changed(content, |_, part| {
+        let wire = Members::of(part, &["type", "content"]).unwrap_or_default();
+        if wire.text("type") == "tool_result" {
             let content = without_refused(wire.get("content")?.get(), applies)?;
-            Some(json::set_member(part, "content", &content))
-        });
-        let now = within.unwrap_or_else(|| {
-            let refused = seen(part).1.filter(|refused| applies.to(refused))?;
-            Some(instead("text", &refused))
-        });
-        is_changed |= now.is_some();
-        now.unwrap_or_else(|| part.to_owned())
-    });
-    let parts: Vec<_> = parts.collect();
-    is_changed.then(|| format!("[{}]", parts.join(",")))
+            return Some(json::set_member(part, "content", &content));
+        }
+        let refused = seen(part).1.filter(|refused| applies.to(refused))?;
+        Some(instead("text", &refused))
+    })
+}
+
+/// A list with those parts changed for which `change` has another text; `None` if there are none.
+fn changed(list: &str, change: impl Fn(usize, &str) -> Option<String>) -> Option<String> {
+    let parts = json::elements(list).ok()?;
+    let now: Vec<_> = parts.iter().enumerate().map(|(at, part)| change(at, part)).collect();
+    now.iter().any(Option::is_some).then(|| {
+        let all = now.into_iter().zip(parts).map(|(now, part)| now.unwrap_or_else(|| part.into()));
+        format!("[{}]", all.collect::<Vec<_>>().join(","))
+    })
 }
 
 /// A message with a text, of the type `kind`, in the place of each part of its member `list` that is refused.
@@ -167,12 +168,9 @@ pub(super) fn instead_of(
     kind: &str,
     refused: impl Fn(usize, &str) -> Option<Refused>,
 ) -> Option<String> {
-    let parts = json::elements(json::members(message).ok()?.get(list)?.get()).ok()?;
-    let said = |(at, part): (usize, &str)| {
-        refused(at, part).map_or_else(|| part.to_owned(), |refused| instead(kind, &refused))
-    };
-    let parts: Vec<_> = parts.into_iter().enumerate().map(said).collect();
-    Some(json::set_member(message, list, &format!("[{}]", parts.join(","))))
+    let members = json::members(message).ok()?;
+    let instead = |at, part: &str| refused(at, part).map(|refused| instead(kind, &refused));
+    Some(json::set_member(message, list, &changed(members.get(list)?.get(), instead)?))
 }
 
 /// The text in the place of a part.
