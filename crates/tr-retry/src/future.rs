@@ -1,7 +1,7 @@
 //! Future types.
 use crate::{
     attempts::{Call, Next, Run},
-    shared::Held,
+    shared::Settings,
 };
 use pin_project_lite::pin_project;
 use std::{
@@ -12,7 +12,10 @@ use std::{
 };
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tower_service::Service;
-use tr_policy::{BoxError, CloneRequest, RequestPolicy, ResponsePolicy, internal::CoarseInstant};
+use tr_policy::{
+    BoxError, CloneRequest, RequestPolicy, ResponsePolicy,
+    internal::{CoarseInstant, Held},
+};
 
 pin_project! {
     /// The response of a [`Retry`](crate::Retry).
@@ -33,7 +36,7 @@ pin_project! {
         // where an empty `Box` costs every call twelve instructions.
         retries: Option<Arc<Retries>>,
         inner: S,
-        held: Held,
+        held: Held<Settings>,
         policy: A,
     }
 }
@@ -69,7 +72,7 @@ impl<S, F, Req, A> RetryFuture<S, F, Req, A> {
     pub(crate) const fn new(
         attempt: F,
         inner: S,
-        held: Held,
+        held: Held<Settings>,
         policy: A,
         spare: Option<Req>,
     ) -> Self {
@@ -101,7 +104,7 @@ where
                 }
                 Poll::Ready(Ok(res)) => {
                     if this.policy.classify(Ok(&res)).verdict.is_success() {
-                        if let Some(budget) = this.held.budget() {
+                        if let Some(budget) = &this.held.budget {
                             budget.success();
                         }
                         return Poll::Ready(Ok(res));

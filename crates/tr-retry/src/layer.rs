@@ -1,15 +1,13 @@
 //! The layer and its builder.
 use crate::{
-    Anchor, Budget, RetryConfig,
-    config::any_of,
-    rng::RngSource,
-    service::Retry,
-    shared::{RetryShared, Settings},
+    Anchor, Budget, RetryConfig, config::any_of, rng::RngSource, service::Retry, shared::Settings,
 };
 use std::{sync::Arc, time::Duration};
 use tower_layer::Layer;
 use tr_policy::{
-    ConfigError, DefaultPolicy, Effect, Observer, RetryOverride, internal::Faults, setters,
+    ConfigError, DefaultPolicy, Effect, Observer, RetryOverride,
+    internal::{Faults, Sharded},
+    setters,
 };
 
 /// Applies a [`Retry`].
@@ -41,7 +39,7 @@ use tr_policy::{
 /// ```
 #[derive(Debug)]
 pub struct RetryLayer<A = DefaultPolicy> {
-    shared: RetryShared,
+    shared: Sharded<Settings>,
     policy: A,
 }
 
@@ -78,7 +76,7 @@ impl RetryLayer {
     }
 
     fn of(config: RetryConfig) -> Self {
-        Self { shared: RetryShared::of(Settings::of(config)), policy: DefaultPolicy }
+        Self { shared: Sharded::new(Settings::of(config)), policy: DefaultPolicy }
     }
 }
 
@@ -207,7 +205,7 @@ impl<A> Builder<A> {
             );
         }
         faults.into_result("retry")?;
-        Ok(RetryLayer { shared: RetryShared::of(self.settings), policy: self.policy })
+        Ok(RetryLayer { shared: Sharded::new(self.settings), policy: self.policy })
     }
 }
 

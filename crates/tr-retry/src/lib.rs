@@ -73,9 +73,8 @@
 //!
 //! A call whose first attempt succeeds costs a copy of the request and a clone of the inner service:
 //! no allocation, no random number, and a clock read only if the attempt is pending. From then on a
-//! first attempt's time counts: what it does before it first waits is in no latency. Settings other
-//! than the defaults (a configuration, a budget, an observer) add one reference count, sharded by
-//! thread.
+//! first attempt's time counts: what it does before it first waits is in no latency. The settings
+//! have one reference count, sharded by thread.
 //!
 //! # Knows nothing of
 //!

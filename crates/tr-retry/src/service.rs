@@ -1,14 +1,16 @@
 //! The service.
-use crate::{future::RetryFuture, shared::RetryShared};
+use crate::{future::RetryFuture, shared::Settings};
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_policy::{BoxError, CloneRequest, DefaultPolicy, RequestPolicy, ResponsePolicy};
+use tr_policy::{
+    BoxError, CloneRequest, DefaultPolicy, RequestPolicy, ResponsePolicy, internal::Sharded,
+};
 
 /// Tries a call again where that is safe.
 #[derive(Clone, Debug)]
 pub struct Retry<S, A = DefaultPolicy> {
     pub(crate) inner: S,
-    pub(crate) shared: RetryShared,
+    pub(crate) shared: Sharded<Settings>,
     pub(crate) policy: A,
 }
 
