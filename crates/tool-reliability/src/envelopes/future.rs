@@ -10,7 +10,7 @@ use std::{
     future::Future,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 use tr_core::{BoxError, Ran, ToolOutcome, debug_parts};
 use tr_wire::Form;
@@ -58,19 +58,9 @@ where
                 Poll::Ready(Ok(answer.take().expect("polled after completion")))
             }
             StateProj::Called { mut call, form, stop } => {
-                let cancelled = || Err(CallCancelled::new(Ran::Unknown).into());
-                let finished = if stop.comes_first(cx) {
-                    // It does not begin.
-                    call.finish(cancelled())
-                } else if let Poll::Ready(Ok(finished)) = call.as_mut().poll(cx) {
-                    finished
-                } else if !stop.is_there(cx) {
-                    return Poll::Pending;
-                } else if let Poll::Ready(Ok(finished)) = call.as_mut().poll(cx) {
-                    // Inner layers know whether the tool ran.
-                    finished
-                } else {
-                    call.finish(cancelled())
+                let finished = match ready!(stop.poll(cx, |cx| call.as_mut().poll(cx))) {
+                    Some(Ok(finished)) => finished,
+                    None => call.finish(Err(CallCancelled::new(Ran::Unknown).into())),
                 };
                 stop.end();
                 Poll::Ready(Ok(Answer::new(*form, finished)))

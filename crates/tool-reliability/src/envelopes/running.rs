@@ -9,7 +9,7 @@ use std::{
     mem,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, Weak},
-    task::Context,
+    task::{Context, Poll},
 };
 use tokio::{sync::watch, task::coop};
 use tr_core::{
@@ -187,13 +187,28 @@ impl Stop {
         Self { by, begun: false }
     }
 
-    /// Whether the call was cancelled before its first poll, which this is.
-    pub(super) fn comes_first(&mut self, cx: &mut Context<'_>) -> bool {
-        !mem::replace(&mut self.begun, true) && self.is_there(cx)
+    /// Polls the call until it ends or is cancelled: then `None`. One that was cancelled before does not
+    /// begin. Inner layers hear of it first, because they know whether the tool ran.
+    pub(super) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut call: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<Option<T>> {
+        if !mem::replace(&mut self.begun, true) && self.is_there(cx) {
+            return Poll::Ready(None);
+        }
+        let mut end = call(cx);
+        if end.is_pending() && self.is_there(cx) {
+            end = call(cx);
+            if end.is_pending() {
+                return Poll::Ready(None);
+            }
+        }
+        end.map(Some)
     }
 
     /// Whether the call was cancelled.
-    pub(super) fn is_there(&mut self, cx: &mut Context<'_>) -> bool {
+    fn is_there(&mut self, cx: &mut Context<'_>) -> bool {
         let Some((token, cancelled)) = &mut self.by else { return false };
         // Unconstrained, so that a call which uses up the task's budget does not block its
         // cancellation.

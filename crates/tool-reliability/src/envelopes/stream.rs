@@ -129,18 +129,8 @@ where
             }
             StateProj::Many { chunks, context, stop } => (chunks, context, stop),
         };
-        let mut next = Poll::Ready(None);
-        if !stop.comes_first(cx) {
-            next = chunks.as_mut().poll_next(cx);
-            if next.is_pending() && stop.is_there(cx) {
-                // Inner layers know whether the tool ran.
-                next = match chunks.poll_next(cx) {
-                    Poll::Pending => Poll::Ready(None),
-                    next => next,
-                };
-            }
-        }
-        let answer = match ready!(next) {
+        let next = ready!(stop.poll(cx, |cx| chunks.as_mut().poll_next(cx)));
+        let answer = match next.flatten() {
             Some(outcome) => context.answer(outcome),
             None => context.cancelled(),
         };
