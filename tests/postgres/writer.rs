@@ -43,5 +43,5 @@ pub(crate) async fn load(store: &Postgres, session: &str) -> Result<Vec<Entry>, 
 
 async fn is_worth_it(error: &StoreError, begin: Instant) -> bool {
     sleep(Duration::from_millis(10)).await;
-    error.is_passing() && begin.elapsed() < PATIENCE
+    error.is_transient() && begin.elapsed() < PATIENCE
 }
