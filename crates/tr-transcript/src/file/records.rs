@@ -33,7 +33,7 @@ pub(super) fn find_in_records<T>(
 /// Tolerates torn lines, runs of NUL bytes, several records on one line, CRLF, a byte order mark,
 /// invalid UTF-8, overlong lines and a torn end. Only white space, line ends and the mark lie
 /// between the pieces. Memory: twice the longest line, up to the limit, and a copy of a record that
-/// is not all UTF-8.
+/// is not all UTF-8 or that raw line breaks divide.
 ///
 /// ```
 /// use tr_transcript::{Piece, Records};
@@ -66,8 +66,8 @@ pub struct Records<R> {
     is_line_done: bool,
     /// How many raw line breaks are in its records.
     line_breaks: u64,
-    /// No record that begins before this offset is divided by line breaks.
-    undivided: u64,
+    /// How many bytes were searched in vain for the end of a record that line breaks divide.
+    futile: usize,
     /// The next part of the line.
     part: Option<Part>,
     /// The stretches that have the parts behind it, the next one last.
@@ -100,7 +100,7 @@ impl<R: Read> Records<R> {
             line: 1,
             is_line_done: false,
             line_breaks: 0,
-            undivided: 0,
+            futile: 0,
             part: None,
             cuts: Vec::new(),
             looked: 0,
@@ -197,8 +197,9 @@ impl<R: Read> Records<R> {
 
     /// Splits the next stretch without line end or NUL into parts; `false` at the end.
     fn advance(&mut self) -> io::Result<bool> {
+        self.line += mem::take(&mut self.line_breaks);
         if mem::take(&mut self.is_line_done) {
-            self.line += 1 + mem::take(&mut self.line_breaks);
+            self.line += 1;
             self.has_record = false;
         }
         if self.skipping.is_some() {
@@ -259,52 +260,48 @@ impl<R: Read> Records<R> {
             start = BYTE_ORDER_MARK.len();
         }
         let at = start..self.rest.start + length;
-        let promising = if is_trusting { self.promising(at.clone()) } else { None };
         if at.len() > self.max_record {
             self.part = Some(Part::Skipped(at, SkipReason::TooLong));
-        } else if let Some(at) = promising {
+            return Ok(length);
+        }
+        let at = recover::trim(&self.buffer, at);
+        let (before, bytes) = (at.start - self.rest.start, &self.buffer[at.clone()]);
+        let is_promising = bytes.starts_with(b"{") && bytes.ends_with(b"}");
+        if is_promising && is_trusting {
             self.part = Some(Part::Promising(at));
-        } else if let Some(divided) = self.divided()? {
-            let at = self.rest.start..self.rest.start + divided;
-            self.line_breaks = memchr::memchr_iter(b'\n', &self.buffer[at.clone()]).count() as u64;
+        } else if is_promising && recover::is_json(bytes) {
             self.part = Some(Part::Record(at));
-            return Ok(divided);
+        } else if let Some(divided) = self.divided(before)? {
+            let start = self.rest.start + before;
+            let breaks = memchr::memchr_iter(b'\n', &self.buffer[start..start + divided]);
+            self.line_breaks = breaks.count() as u64;
+            self.part = Some(Part::Record(start..start + divided));
+            return Ok(before + divided);
         } else {
             // Reading on may have moved the rest.
-            let end = self.rest.start + length;
-            self.cuts.push(Cut::of(&self.buffer, end - at.len()..end));
+            let at = self.rest.start + before..self.rest.start + length;
+            self.cuts.push(Cut::of(&self.buffer, at));
         }
         Ok(length)
     }
 
-    /// The length of the record at the start of the rest, if raw line breaks divide it.
-    fn divided(&mut self) -> io::Result<Option<usize>> {
-        // What was searched in vain is not searched again, so that no file takes long.
-        if self.position() < self.undivided {
+    /// The length of the record this far behind the start of the rest, if raw line breaks divide it.
+    fn divided(&mut self, before: usize) -> io::Result<Option<usize>> {
+        if self.futile > recover::EFFORT * (self.position() as usize + self.rest.len()) {
             return Ok(None);
         }
         loop {
-            let rest = &self.buffer[self.rest.clone()];
-            match recover::divided(rest) {
-                Ok(length) => return Ok(Some(length)),
-                Err(Some(searched)) => {
-                    self.undivided = self.position() + searched as u64;
-                    return Ok(None);
-                }
-                Err(None) if rest.len() <= self.max_record && self.fill()? => {}
-                Err(None) => {
-                    self.undivided = self.position() + self.rest.len() as u64;
+            let rest = &self.buffer[self.rest.start + before..self.rest.end];
+            let (found, length) = (recover::divided(rest), rest.len());
+            match found {
+                Ok(record) => return Ok(Some(record)),
+                Err(None) if length <= self.max_record && self.fill()? => {}
+                Err(searched) => {
+                    self.futile += searched.unwrap_or(length);
                     return Ok(None);
                 }
             }
         }
-    }
-
-    /// The range of a stretch that looks like one record and nothing else.
-    fn promising(&self, at: Range<usize>) -> Option<Range<usize>> {
-        let at = recover::trim(&self.buffer, at);
-        let bytes = &self.buffer[at.clone()];
-        (bytes.starts_with(b"{") && bytes.ends_with(b"}")).then_some(at)
     }
 
     fn begin_skip(&mut self, why: SkipReason) {
@@ -362,3 +359,6 @@ impl<R: Read> Records<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

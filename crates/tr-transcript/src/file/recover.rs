@@ -5,7 +5,7 @@ use std::{borrow::Cow, mem, ops::Range};
 
 /// A limit: how often each byte of a stretch may be scanned on average. A torn record is scanned once
 /// for each object that is open where it ends.
-const EFFORT: usize = 32;
+pub(super) const EFFORT: usize = 32;
 
 /// A part of the input; ranges are positions in the reader's buffer.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Cut {
         let effort = EFFORT.saturating_mul(rest.len());
         let mut cut = Self { torn: rest.start, rest: rest.clone(), found: None, effort };
         let bytes = &buffer[rest.clone()];
-        if !has_members(bytes) && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
+        if !has_members(bytes) && is_json(bytes) {
             (cut.torn, cut.rest.start) = (rest.end, rest.end);
             cut.found = Some(rest);
         }
@@ -82,6 +82,10 @@ impl Cut {
     }
 }
 
+pub(super) fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(bytes).is_ok()
+}
+
 /// Whether these bytes begin with an object that has members.
 fn has_members(bytes: &[u8]) -> bool {
     // Braces without members occur in texts; inside a text, a member's quote would be escaped.
@@ -116,13 +120,13 @@ pub(super) fn divided(bytes: &[u8]) -> Result<usize, Option<usize>> {
         match byte {
             b'{' | b'[' => depth += 1,
             b'}' | b']' if depth == 1 => {
-                let is_record = is_divided
-                    && serde_json::from_str::<IgnoredAny>(&on_one_line(&bytes[..at])).is_ok();
+                let is_record = is_divided && is_json(on_one_line(&bytes[..at]).as_bytes());
                 return if is_record { Ok(at) } else { Err(Some(at)) };
             }
             b'}' | b']' => depth -= 1,
             b'"' => {
-                let string = &bytes[at..at + string_len(&bytes[at..])];
+                let length = string_len(&bytes[at..]).ok_or(Some(at))?;
+                let string = &bytes[at..at + length];
                 at += string.len();
                 is_divided |= memchr::memchr(b'\n', string).is_some();
                 let next = bytes[at..].iter().find(|byte| !is_space(**byte)).ok_or(None)?;
@@ -148,25 +152,28 @@ pub(super) fn on_one_line(record: &[u8]) -> Cow<'_, str> {
 }
 
 /// The length of the rest of a string, its quote included; all bytes if the string does not end.
-fn string_len(bytes: &[u8]) -> usize {
+/// `None` if a backslash stands before a line break.
+fn string_len(bytes: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[from..]) {
         from += found + 1;
-        if bytes[from - 1] == b'"' {
-            return from;
+        match (bytes[from - 1], bytes.get(from)) {
+            (b'"', _) => return Some(from),
+            (_, Some(b'\r' | b'\n')) => return None,
+            _ => from = (from + 1).min(bytes.len()),
         }
-        from = (from + 1).min(bytes.len());
     }
-    bytes.len()
+    Some(bytes.len())
 }
 
 /// The first bytes of a record that no reader of JSON lines takes: a raw line break, or a run of
 /// invalid UTF-8.
 pub(super) fn unreadable(buffer: &[u8], at: Range<usize>) -> Option<(Range<usize>, SkipReason)> {
     let bytes = &buffer[at.clone()];
-    let valid = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-    if let Some(found) = memchr::memchr(b'\n', &bytes[..valid]) {
-        let start = at.start + found;
+    let line = &bytes[..memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())];
+    let valid = std::str::from_utf8(line).map_or_else(|error| error.valid_up_to(), str::len);
+    if valid == line.len() && valid < bytes.len() {
+        let start = at.start + valid;
         return Some((start..start + 1, SkipReason::LineBreak));
     }
     let start = at.start + valid;
