@@ -104,7 +104,7 @@ impl JsonLines {
         health(&report(&self.bytes, &Self::closer(&self.bytes).form(form)))
     }
 
-    /// Whether skipped bytes hold no content: NULs, and the last record if the agent died while
+    /// Whether skipped bytes hold no content: NULs, raw line breaks, and the last record if the agent died while
     /// writing it.
     fn may_go(&self, skipped: &Skipped) -> bool {
         let end = usize::try_from(skipped.offset + skipped.length).unwrap_or(usize::MAX);

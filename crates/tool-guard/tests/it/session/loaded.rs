@@ -1,6 +1,7 @@
 //! What agents of 2026 make of their files when they load them, as the real ones were seen to.
 use super::folder::{Done, Folder};
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
 
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAYAAABzenr0AAAAGUlEQVR4nO3BAQEAAACCIP+vbkhAAQAAAO8GECAAAUGc0BwAAAAASUVORK5CYII=";
 
@@ -120,12 +121,22 @@ fn images_documents_and_unsigned_thoughts_are_found_and_taken_out() {
     assert!(done.out.contains("kept: new/kept/s.jsonl-3-1.png"), "{}", done.out);
     assert_eq!(folder.read("new/kept/s.jsonl-3-1.png"), "<!DOCTYPE html>");
     assert_eq!(folder.read("kept/s.jsonl-3-1.png"), "another");
+    let mode = |name: &str| folder.path(name).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("new/kept"), mode("new/kept/s.jsonl-3-1.png")), (0o700, 0o600));
     assert!(
         folder
             .read("s.jsonl")
             .contains("[the image that was here was removed: Could not process image]")
     );
     checked(&folder, 0);
+
+    // A record that a raw line break divides keeps its image, too.
+    let folder = file(&ask(image("PCFET0NUWVBFIGh0bWw+")));
+    let divided =
+        folder.read("s.jsonl").replace("\"tool_use_id\"", "\"note\":\"a\nb\",\"tool_use_id\"");
+    folder.write("s.jsonl", divided);
+    folder.ends(0, &["repair", "--write", "--extract", "kept", "s.jsonl"]);
+    assert_eq!(folder.read("kept/s.jsonl-3-1.png"), "<!DOCTYPE html>");
 
     let thought = json!({"type": "thinking", "thinking": "I pay."});
     let unsigned = |behind: &[Value]| {

@@ -1,13 +1,18 @@
 //! Keeps the images and documents that a repair removes, as files.
-use crate::{files::CliError, session::document::Document};
+use crate::{
+    files::{CliError, make_folder},
+    session::document::Document,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use std::{
     collections::HashSet,
     fs::{self, File},
     io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
+use tr_transcript::{Piece, Records};
 
 /// Writes what `after` no longer has into a folder, which is made; returns the files. No file is overwritten.
 pub(super) fn extract(
@@ -19,28 +24,53 @@ pub(super) fn extract(
     let stays: HashSet<&[u8]> = after.numbered().into_iter().map(|(_, record)| record).collect();
     let gone = before.numbered().into_iter().filter(|(_, record)| !stays.contains(record));
     let mut files = Vec::new();
-    for (record, text) in gone {
+    for (record, value) in values(gone) {
         let mut found = Vec::new();
-        media(&serde_json::from_slice(text).unwrap_or_default(), &mut found);
+        media(&value, &mut found);
         let removed = found.iter().filter(|(_, data)| {
             data.is_empty() || memchr::memmem::find(after.bytes(), data.as_bytes()).is_none()
         });
         for (number, (kind, data)) in removed.enumerate() {
             let line = before.line_of(record).unwrap_or(record);
-            let name = format!("{session}-{line}-{}.{}", number + 1, extension(kind));
-            let path = folder.join(name);
-            let written = fs::create_dir_all(folder).and_then(|()| {
-                let decoded = STANDARD.decode(data.split_whitespace().collect::<String>());
-                File::create_new(&path)?.write_all(&decoded.unwrap_or_else(|_| data.clone().into()))
+            let path = folder.join(format!("{session}-{line}-{}.{}", number + 1, extension(kind)));
+            let decoded = STANDARD.decode(data.split_whitespace().collect::<String>());
+            let bytes = decoded.unwrap_or_else(|_| data.clone().into());
+            let written = make_folder(&path).and_then(|()| {
+                let mut file =
+                    File::options().write(true).create_new(true).mode(0o600).open(&path)?;
+                files.push(path.clone());
+                file.write_all(&bytes)
             });
             written.map_err(|error| {
+                files.iter().for_each(|file| drop(fs::remove_file(file)));
                 let what = format!("cannot write {}: {error}", path.display());
                 CliError::new(what, "nothing was changed; give a folder without such a file")
             })?;
-            files.push(path);
         }
     }
     Ok(files)
+}
+
+/// The values of records, of which raw line breaks may divide some; each with its number, or that of its first line.
+fn values<'t>(records: impl Iterator<Item = (u64, &'t [u8])>) -> Vec<(u64, Value)> {
+    let (mut values, mut numbers, mut torn) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, text) in records {
+        match serde_json::from_slice(text) {
+            Ok(value) => values.push((number, value)),
+            Err(_) => {
+                numbers.push(number);
+                torn.extend(text.iter().chain(b"\n"));
+            }
+        }
+    }
+    let mut records = Records::new(&*torn).max_record(usize::MAX);
+    // Reading a slice cannot fail.
+    while let Ok(Some(piece)) = records.next() {
+        let Piece::Record(record) = piece else { continue };
+        let value = serde_json::from_str(&record.text).unwrap_or_default();
+        values.push((numbers[record.line as usize - 1], value));
+    }
+    values
 }
 
 /// The type and the data of each image and document in a record.
