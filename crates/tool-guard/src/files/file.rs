@@ -68,12 +68,13 @@ impl File {
         let copy = || {
             let (folder, name) = Folder::of(&real)?;
             let open = folder.temporary()?.file.try_clone()?;
-            io::copy(&mut io::stdin().lock(), &mut &open)?;
+            io::copy(&mut io::stdin().lock().take(LARGEST + 1), &mut &open)?;
             Ok((folder, name, Box::new(open.metadata()?), open))
         };
         let (folder, name, found, open) =
             copy().map_err(|error| CliError::reading(&real, &error))?;
-        Ok(Self { real, folder, name, open, found })
+        let file = Self { real, folder, name, open, found };
+        file.refuse_large().map(|()| file)
     }
 
     /// Opens a file that is to be changed, and locks it against other guards. Refuses a file that

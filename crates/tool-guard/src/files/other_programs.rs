@@ -9,6 +9,7 @@ use rustix::{
     process::{Pid, test_kill_process},
 };
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 use std::{
     env, fs,
     io::Read as _,
@@ -87,8 +88,9 @@ fn read<T: DeserializeOwned>(open: fs::File) -> Option<T> {
 struct ClaudeCode {
     pid: u32,
     session_id: String,
-    /// When the process started, as `/proc` says it.
-    proc_start: Option<String>,
+    /// When the process started, as `/proc` says it; of another form, it is not compared.
+    #[serde(default)]
+    proc_start: Value,
 }
 
 /// The running Claude Code with this session: it opens the file only to append to it.
@@ -118,7 +120,7 @@ impl ClaudeCode {
         let mut fields = fields.split_whitespace();
         let is_dead = fields.next() == Some("Z");
         let start = fields.nth(18);
-        !is_dead && self.proc_start.as_deref().is_none_or(|it| start == Some(it))
+        !is_dead && self.proc_start.as_str().is_none_or(|it| start == Some(it))
     }
 }
 
