@@ -44,9 +44,8 @@ pub(super) fn request(
 ) -> Result<(Request, Option<Box<RawValue>>), String> {
     let params = before.params.map_or_else(Json::empty_object, |raw| raw.to_owned().into());
     let (own, options) = utee::Options::take(&params).map_err(|error| error.to_string())?;
-    let own = own.get();
-    let arguments = RawValue::from_string(own.to_owned()).expect("params are JSON");
-    let changed = options.is_some().then(|| arguments.clone());
+    let raw = || RawValue::from_string(own.get().to_owned()).expect("params are JSON");
+    let changed = options.is_some().then(raw);
     let options = options.unwrap_or_default();
     let mut meta = before.meta.clone();
     for (name, value) in [(CALL, &before.call), (SESSION, &before.session)] {
@@ -59,7 +58,7 @@ pub(super) fn request(
     let (model, named) = (text(&before.model), text(&before.client));
     let request = Request {
         call: McpCall::new(id, &before.tool),
-        arguments: arguments.into(),
+        arguments: own,
         identity: client.identify(&before.tool, key, &members, Some(&meta)),
         continues: None,
         traceparent: before.traceparent.clone(),

@@ -116,9 +116,13 @@ impl Decider {
         };
         self.tell(&before.tool, before.effect);
         let is_off = self.proxy.mode == Mode::Off;
-        let Ok(finished) = (if is_off { Ok(None) } else { self.proxy.begin(request) }) else {
-            let answer = Answer::block(&id, "refused", TOO_MANY_CALLS);
-            return self.answers.push_back((connection, answer));
+        let finished = match if is_off { Ok(None) } else { self.proxy.begin(request) } {
+            Ok(finished) => finished,
+            Err(_) if self.proxy.mode != Mode::Enforce => None,
+            Err(_) => {
+                let answer = Answer::block(&id, "refused", TOO_MANY_CALLS);
+                return self.answers.push_back((connection, answer));
+            }
         };
         let name = before.call.clone().map(|name| (before.session.clone(), name));
         let state = State::Deciding(now + self.patience);

@@ -2,7 +2,7 @@
 use super::*;
 use crate::{
     decide::{Options, calls},
-    mcp::guard::Guard,
+    mcp::{guard::Guard, in_flight::MAX_CALLS},
 };
 use bytes::Bytes;
 use clap::Parser;
@@ -275,5 +275,19 @@ async fn modes_that_only_watch_refuse_nothing() {
             let end = bench.call(read(), json!({ "error": REFUSED })).await;
             assert_eq!(end["decision"], "none", "{mode}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn observing_refuses_no_call_however_many_are_open() {
+    for (mode, decision) in [("observe", "allow"), ("shadow", "allow"), ("enforce", "block")] {
+        let mut bench = Bench::new(&["--mode", mode]).await;
+        for id in 0..=MAX_CALLS {
+            let line = json!({ "id": id, "event": "before", "tool": "read" }).to_string();
+            bench.decider.on_item(0, &Item::Line(line.into()), Instant::now());
+        }
+        let answers = bench.settle().await;
+        let last = answers.iter().find(|answer| answer["id"] == MAX_CALLS).unwrap();
+        assert_eq!(last["decision"], decision, "{mode}: {last}");
     }
 }
