@@ -64,10 +64,7 @@ pub(crate) fn requests(line: &[u8]) -> impl Iterator<Item = &RawValue> {
 
 /// The ids of the answers in a batch.
 pub(crate) fn answered(line: &[u8]) -> impl Iterator<Item = Token> {
-    each(line).filter_map(|one| {
-        let message = message::object::<Message<'_>>(one).ok()?;
-        message.id.filter(|_| message.is_answer()).and_then(Token::read)
-    })
+    elements(line).into_iter().flatten().filter_map(message::answered)
 }
 
 /// The messages of a batch, which need not be JSON; none if the line is no complete batch.

@@ -147,6 +147,7 @@ mod tests {
             r#"{"id":7.0,"error":{}}"#,
             r#"{"id":7,"result":NaN}"#,
             r#"[{"id":6,"result":{}},{"id":7,"result":{}}]"#,
+            r#"[{"jsonrpc":"2.0","id":7,"result":{},"jsonrpc":"2.0"}]"#,
         ] {
             assert!(answers(&Bytes::from(line), &id), "{line}");
         }
