@@ -1,10 +1,11 @@
 //! The guard's notes for the model, added below the server's own text.
 use super::{
     mark,
-    message::{self, CallResult, Line, RpcError, string},
+    message::{self, Line, string},
 };
 use bytes::Bytes;
 use serde_json::{Value, json, value::RawValue};
+use std::{borrow::Cow, collections::HashMap};
 
 /// A block of text that the guard wrote, as JSON.
 pub(super) fn block(text: &str) -> Value {
@@ -19,13 +20,14 @@ pub(super) fn below_result(result: &str, notes: &[String]) -> String {
     let blocks: Vec<_> = notes.iter().map(|note| block(note).to_string()).collect();
     let blocks = blocks.join(",");
     // A server may send any JSON as its result; only an object can carry notes.
-    let Ok(read) = message::object::<CallResult<'_>>(result) else { return result.to_owned() };
-    let Some(content) = read.content else {
+    let Some(read) = members(result) else { return result.to_owned() };
+    let Some(&content) = read.get("content") else {
         return with_member(result, &format!("\"content\":[{blocks}]"));
     };
     let inside = content.get().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let own = match inside.map(str::trim) {
         Some(inside) => inside.to_owned(),
+        None if content.get() == "null" => String::new(),
         None => json!({ "type": "text", "text": content.get() }).to_string(),
     };
     let comma = if own.is_empty() { "" } else { "," };
@@ -37,16 +39,16 @@ pub(super) fn below_result(result: &str, notes: &[String]) -> String {
 pub(super) fn below_error(error: &str, known: &str, notes: &[String]) -> String {
     let lines =
         |message: &str| Value::from([&[message.into()], notes].concat().join("\n")).to_string();
-    let Ok(read) = message::object::<RpcError<'_>>(error) else {
+    let Some(read) = members(error) else {
         let message = lines(known);
         return with_mark(&format!(r#"{{"code":-32603,"message":{message}}}"#), notes);
     };
-    let own = read.message.and_then(string);
     if notes.is_empty() {
         return error.to_owned();
     }
-    let lines = lines(own.as_deref().unwrap_or_default());
-    let noted = match read.message {
+    let message = read.get("message").copied();
+    let lines = lines(message.and_then(string).as_deref().unwrap_or_default());
+    let noted = match message {
         Some(message) => with_value(error, message, &lines),
         None => with_member(error, &format!("\"message\":{lines}")),
     };
@@ -64,8 +66,8 @@ fn with_mark(error: &str, notes: &[String]) -> String {
 
 /// The error with a member in the `_meta` of its data, if that can carry it.
 fn in_data(error: &str, member: &str) -> Option<String> {
-    let read = message::object::<RpcError<'_>>(error).ok()?;
-    let Some(data) = read.data else {
+    let read = members(error)?;
+    let Some(&data) = read.get("data") else {
         return Some(with_member(error, &format!("\"data\":{{\"_meta\":{{{member}}}}}")));
     };
     if data.get() == "null" {
@@ -76,15 +78,18 @@ fn in_data(error: &str, member: &str) -> Option<String> {
 
 /// The object with a member in its `_meta`, if that can carry it.
 fn in_meta(object: &str, member: &str) -> Option<String> {
-    match message::object::<CallResult<'_>>(object).ok()? {
-        CallResult { meta: None, .. } => {
-            Some(with_member(object, &format!("\"_meta\":{{{member}}}")))
-        }
-        CallResult { meta: Some(own), .. } if own.get().starts_with('{') => {
+    match members(object)?.get("_meta") {
+        None => Some(with_member(object, &format!("\"_meta\":{{{member}}}"))),
+        Some(own) if own.get().starts_with('{') => {
             Some(with_value(object, own, &with_member(own.get(), member)))
         }
-        CallResult { .. } => None,
+        Some(_) => None,
     }
+}
+
+/// The members of an object, as the server wrote them; of several with one name the last, which readers take.
+fn members(object: &str) -> Option<HashMap<Cow<'_, str>, &RawValue>> {
+    message::object(object).ok()
 }
 
 /// The line with the mark that its call's end is not recorded; unchanged if it cannot carry the mark.
@@ -149,6 +154,20 @@ mod tests {
             below_result(r#"{"isError":true}"#, &["note".into()]),
             format!(r#"{{"content":[{BLOCK}],"isError":true}}"#)
         );
+    }
+
+    /// Readers take the last of several members with one name.
+    #[test]
+    fn a_member_that_is_there_twice_keeps_no_note_away() {
+        let error = r#"{"code":-32602,"message":"bad","code":-32602}"#;
+        let noted = below_error(error, "known", &["note".into()]);
+        let read: Value = serde_json::from_str(&noted).unwrap();
+        assert_eq!((&read["code"], &read["message"]), (&json!(-32602), &json!("bad\nnote")));
+        for result in [r#"{"content":[],"isError":true,"isError":true}"#, r#"{"content":null}"#] {
+            let read: Value =
+                serde_json::from_str(&below_result(result, &["note".into()])).unwrap();
+            assert_eq!(read["content"][0]["text"], "note", "{result}");
+        }
     }
 
     #[test]
