@@ -48,6 +48,7 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
         Client::over(server).map_err(|error| format!("its output cannot be read: {error}"))?;
     // Servers that print other lines, too, are heard out.
     let asked = timeout(patience, client.answer("initialize", &hello("tool-guard doctor"))).await;
+    let after = begun.elapsed();
     let end = client.end().await;
     let said = match said {
         Some(said) => timeout(REST, said).await.ok().and_then(Result::ok).flatten(),
@@ -57,7 +58,7 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     let why = match asked {
         Err(_) => format!("no answer within {} s", patience.as_secs_f64()),
         Ok(Some(line)) => match name(&line) {
-            Ok(who) => return Ok(Answered { who, after: begun.elapsed() }),
+            Ok(who) => return Ok(Answered { who, after }),
             Err(why) => why,
         },
         Ok(None) => {
