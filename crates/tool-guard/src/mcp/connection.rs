@@ -114,7 +114,7 @@ impl Connection {
     }
 
     /// Listens to what the server says unasked.
-    pub(super) fn listen(&self) -> Post {
+    pub(crate) fn listen(&self) -> Post {
         let number = lock(&self.0.posts).listen();
         self.0.wake.notify_one();
         Post { shared: self.0.clone(), state: State::Open(number) }

@@ -57,7 +57,15 @@ impl Client {
     /// If its output cannot be read.
     pub(crate) fn over(server: Server) -> io::Result<Self> {
         let server = Connection::over(server, "server".into(), Sharing::Session, MAX_LINE)?;
-        Ok(Self { server, last_id: Arc::default() })
+        let mut unasked = server.listen();
+        let client = Self { server, last_id: Arc::default() };
+        let this = client.clone();
+        tokio::spawn(async move {
+            while let Some(Heard::Message { line, .. }) = unasked.next().await {
+                this.reply(&line);
+            }
+        });
+        Ok(client)
     }
 
     /// Starts the server, and reads its list of tools.
