@@ -86,11 +86,11 @@ impl Children {
         let shared = lock(&self.0.shared).child.take();
         let sessions = lock(&self.0.sessions).take_all();
         let all: Vec<_> =
-            sessions.iter().map(|session| session.mux.clone()).chain(shared).collect();
+            sessions.iter().map(|session| session.connection.clone()).chain(shared).collect();
         all.iter().for_each(Connection::end);
         let ended = async {
-            for mux in &all {
-                mux.ended().await;
+            for connection in &all {
+                connection.ended().await;
             }
         };
         let _ = timeout(GRACE, ended).await;
@@ -117,7 +117,7 @@ impl Inside {
         let owner = owner(headers);
         let session = sessions.get(name, &owner, Instant::now().into_std(), calls).cloned();
         if let Some(session) = session {
-            if !session.mux.is_gone() {
+            if !session.connection.is_gone() {
                 return Ok(session);
             }
             sessions.remove(name, &owner);
@@ -142,7 +142,7 @@ impl Inside {
         }
         let is_primed = asked.requests > 0 && session::is_resumable(&head.headers);
         let client = Watched::default();
-        let post = session.mux.post(body, false, Some(&client.presence));
+        let post = session.connection.post(body, false, Some(&client.presence));
         let answer = answered(post, &self.guard, &asked, is_primed).await;
         Ok(session.kept(&head.headers, answer, &client))
     }
@@ -155,18 +155,19 @@ impl Inside {
             return full(&asked.id, WHY, wait);
         }
         let mut random = [0; 16];
-        let mux = match getrandom::fill(&mut random) {
+        let connection = match getrandom::fill(&mut random) {
             Ok(()) => self.start(Sharing::Session),
             Err(error) => Err(io::Error::other(error)),
         };
-        let mux = match mux {
-            Ok(mux) => mux,
+        let connection = match connection {
+            Ok(connection) => connection,
             Err(error) => return not_started(&asked.id, &error),
         };
-        let session = Arc::new(Session::new(mux.clone()));
+        let session = Arc::new(Session::new(connection.clone()));
         let name = lock(&self.sessions).add(random, owner, Instant::now().into_std(), session);
         let mut unbegun = Unbegun { inside: self, name, owner, is_begun: false };
-        let mut answer = answered(mux.post(body, false, None), &self.guard, asked, false).await;
+        let mut answer =
+            answered(connection.post(body, false, None), &self.guard, asked, false).await;
         // A server that refuses the session has none.
         if answer.status() == StatusCode::OK
             && answer.extensions().get::<answered::IsError>().is_none()
@@ -204,7 +205,7 @@ impl Inside {
         if let Some(name) = text(&head.headers, &SESSION) {
             lock(&self.sessions).remove(name, &owner(&head.headers));
         }
-        session.mux.end();
+        session.connection.end();
         Ok(answered::empty(StatusCode::OK))
     }
 
@@ -215,7 +216,7 @@ impl Inside {
     fn make_room(&self, owner: &[u8; 32]) -> Result<(), Duration> {
         let room = || {
             let now = Instant::now().into_std();
-            lock(&self.sessions).make_room(owner, now, |session| session.mux.is_busy())
+            lock(&self.sessions).make_room(owner, now, |session| session.connection.is_busy())
         };
         let mut made = room();
         if made.is_err() {
@@ -228,7 +229,7 @@ impl Inside {
                 let why = if ended.has_called { "idle for longest" } else { "called no tool" };
                 let idle_s = ended.idle.as_secs();
                 tracing::warn!(target: TARGET, event = "mcp_session_ended", why, idle_s);
-                session.mux.end();
+                session.connection.end();
                 Ok(())
             }
             Err(wait) => {
@@ -243,17 +244,18 @@ impl Inside {
 
     /// Removes the sessions that are over.
     fn expire(&self) {
-        let over =
-            lock(&self.sessions).expire(Instant::now().into_std(), |session| match &session.mux {
-                mux if mux.is_gone() => Use::Over,
-                mux if mux.is_in_use() => Use::Streaming,
-                _ => Use::Idle,
-            });
+        let over = lock(&self.sessions).expire(Instant::now().into_std(), |session| match &session
+            .connection
+        {
+            connection if connection.is_gone() => Use::Over,
+            connection if connection.is_in_use() => Use::Streaming,
+            _ => Use::Idle,
+        });
         for session in over {
-            if !session.mux.is_gone() {
+            if !session.connection.is_gone() {
                 tracing::warn!(target: TARGET, event = "mcp_session_idle");
             }
-            session.mux.end();
+            session.connection.end();
         }
         lock(&self.sessions).values().for_each(|session| session.trim());
     }
@@ -276,7 +278,7 @@ impl Drop for Unbegun<'_> {
         if !self.is_begun
             && let Some(session) = lock(&self.inside.sessions).remove(&self.name, &self.owner)
         {
-            session.mux.end();
+            session.connection.end();
         }
     }
 }
@@ -313,7 +315,7 @@ impl Backend for Children {
         match self.0.session(&headers, "null", attempt.is_some()) {
             Ok(session) => {
                 let is_primed = asks && session::is_resumable(&headers);
-                session::hearing(session.mux.post(body, is_mutating, presence), is_primed)
+                session::hearing(session.connection.post(body, is_mutating, presence), is_primed)
             }
             // It ended since the call was admitted.
             Err(_) => Hearing::only(Heard::Failed(Failure::SERVER_GONE_BEFORE)),

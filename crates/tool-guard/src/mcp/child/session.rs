@@ -41,7 +41,7 @@ const UNASKED: u64 = 0;
 /// A session.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) mux: Connection,
+    pub(super) connection: Connection,
     streams: Arc<Mutex<Streams>>,
 }
 
@@ -53,14 +53,14 @@ struct Streams {
 }
 
 impl Session {
-    pub(super) fn new(mux: Connection) -> Self {
+    pub(super) fn new(connection: Connection) -> Self {
         let streams = Streams { last: UNASKED, kept: HashMap::new(), unasked: Kept::new(UNASKED) };
-        Self { mux, streams: Arc::new(Mutex::new(streams)) }
+        Self { connection, streams: Arc::new(Mutex::new(streams)) }
     }
 
     /// Whether no more requests may be open. A stream that may be resumed counts.
     pub(super) fn is_full(&self) -> bool {
-        self.mux.streams().max(lock(&self.streams).unfinished()) >= MAX_STREAMS
+        self.connection.streams().max(lock(&self.streams).unfinished()) >= MAX_STREAMS
     }
 
     /// Makes the response resumable, if it is a stream and the client resumes streams.
@@ -97,7 +97,8 @@ impl Session {
             kept.push(b"data: \n\n");
         }
         let read = kept.read(after);
-        let listening = Listening { post: self.mux.listen(), kept, read, guard: guard.clone() };
+        let listening =
+            Listening { post: self.connection.listen(), kept, read, guard: guard.clone() };
         let mut answer = stream(listening);
         answer.extensions_mut().insert(EndsAtOnce);
         answer

@@ -235,13 +235,13 @@ impl Ids {
                 }
                 For::Post { post, line, answers }
             }
-            _ => self.other(line, message),
+            _ => self.other(line, message, params.meta().subscription),
         }
     }
 
     /// A request of the server's, or a notification.
-    fn other(&mut self, line: &Bytes, message: &Message<'_>) -> For {
-        if let Some(raw) = message.params.and_then(subscription)
+    fn other(&mut self, line: &Bytes, message: &Message<'_>, names: Option<&RawValue>) -> For {
+        if let Some(raw) = names
             && let Some(open) = number(raw).and_then(|number| self.open.get(&number))
         {
             let part = (message::range(line, raw), &*open.text);

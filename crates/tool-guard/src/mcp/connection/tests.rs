@@ -42,44 +42,44 @@ const ECHO: &str =
 
 #[tokio::test]
 async fn posts_at_once_get_each_their_own_answer() {
-    let mux = server(ECHO, Sharing::Clients, 1 << 20);
-    let posts = (1..=50).map(|number| (number, mux.post(ask(7), false, None)));
+    let connection = server(ECHO, Sharing::Clients, 1 << 20);
+    let posts = (1..=50).map(|number| (number, connection.post(ask(7), false, None)));
     for (number, mut post) in posts.collect::<Vec<_>>().into_iter().rev() {
         assert_eq!(line(&mut post).await, json!({ "id": 7, "result": number }));
         assert!(post.next().await.is_none());
     }
-    assert!(!mux.is_gone());
-    mux.end();
-    mux.ended().await;
+    assert!(!connection.is_gone());
+    connection.end();
+    connection.ended().await;
 }
 
 #[tokio::test]
 async fn a_server_that_ends_fails_what_it_has_read() {
-    let mux = server("read -r line; exit 3", Sharing::Session, 1 << 20);
-    let mut call = mux.post(ask(1), true, None);
+    let connection = server("read -r line; exit 3", Sharing::Session, 1 << 20);
+    let mut call = connection.post(ask(1), true, None);
     assert_eq!(failed(&mut call).await.0, Ran::Unknown);
-    mux.ended().await;
-    let mut late = mux.post(ask(2), true, None);
+    connection.ended().await;
+    let mut late = connection.post(ask(2), true, None);
     assert_eq!(failed(&mut late).await.0, Ran::No);
-    assert!(mux.is_gone());
+    assert!(connection.is_gone());
 }
 
 #[tokio::test]
 async fn a_command_that_is_not_found_is_named() {
-    let mux = server("exit 127", Sharing::Session, 1 << 20);
-    let mut call = mux.post(ask(1), true, None);
+    let connection = server("exit 127", Sharing::Session, 1 << 20);
+    let mut call = connection.post(ask(1), true, None);
     let not_found = "the MCP server cannot be started: the command sh was not found";
     assert_eq!(failed(&mut call).await, (Ran::No, not_found.into()));
 }
 
 #[tokio::test]
 async fn the_last_answer_of_a_server_that_ends_arrives() {
-    let mux = server(
+    let connection = server(
         r#"read -r line; printf '{"id":1,"result":"last"}'; exit 1"#,
         Sharing::Session,
         1 << 20,
     );
-    let mut call = mux.post(ask(8), true, None);
+    let mut call = connection.post(ask(8), true, None);
     assert_eq!(line(&mut call).await, json!({ "id": 8, "result": "last" }));
     assert!(call.next().await.is_none());
 }
@@ -87,24 +87,24 @@ async fn the_last_answer_of_a_server_that_ends_arrives() {
 #[tokio::test]
 async fn an_answer_beyond_the_limit_is_not_kept() {
     let script = r#"read -r line; printf '{"id":1,"result":"'; head -c 300000 /dev/zero | tr '\0' x; echo '"}'; read -r line; echo '{"id":2,"result":1}'; cat"#;
-    let mux = server(script, Sharing::Session, 1024);
-    let mut call = mux.post(ask(8), true, None);
+    let connection = server(script, Sharing::Session, 1024);
+    let mut call = connection.post(ask(8), true, None);
     match call.next().await {
         Some(Heard::Oversized(long)) => {
             assert_eq!((long.bytes, long.id.as_deref()), (300_021, Some("8")));
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(line(&mut mux.post(ask(9), true, None)).await["id"], 9);
+    assert_eq!(line(&mut connection.post(ask(9), true, None)).await["id"], 9);
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_read_makes_posts_wait() {
-    let mux = server("sleep 0.2; cat > /dev/null", Sharing::Session, 1 << 30);
+    let connection = server("sleep 0.2; cat > /dev/null", Sharing::Session, 1 << 30);
     let long: Bytes =
         json!({ "method": "n", "params": "x".repeat(MAX_WAITING_BYTES) }).to_string().into();
-    let mut first = mux.post(long.clone(), false, None);
-    let mut second = mux.post(long, false, None);
+    let mut first = connection.post(long.clone(), false, None);
+    let mut second = connection.post(long, false, None);
     assert!(matches!(second.state, State::Waiting(_)));
     assert!(first.next().await.is_none());
     assert!(second.next().await.is_none());
@@ -114,9 +114,9 @@ async fn a_server_that_does_not_read_makes_posts_wait() {
 #[tokio::test]
 async fn answers_that_nobody_reads_are_left_in_the_pipe() {
     let script = r#"read -r line; while :; do echo '{"method":"n","params":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}'; done"#;
-    let mux = server(script, Sharing::Session, 1 << 20);
-    let mut call = mux.post(ask(1), false, None);
-    while lock(&mux.0.posts).may_read() {
+    let connection = server(script, Sharing::Session, 1 << 20);
+    let mut call = connection.post(ask(1), false, None);
+    while lock(&connection.0.posts).may_read() {
         tokio::task::yield_now().await;
     }
     let mut bytes = 0;
@@ -125,6 +125,6 @@ async fn answers_that_nobody_reads_are_left_in_the_pipe() {
             Some(Heard::Message { line, .. }) => bytes += line.len(),
             other => panic!("{other:?}"),
         }
-        assert!(lock(&mux.0.posts).unread < MAX_WAITING_BYTES + 2 * BYTES_AT_ONCE);
+        assert!(lock(&connection.0.posts).unread < MAX_WAITING_BYTES + 2 * BYTES_AT_ONCE);
     }
 }
