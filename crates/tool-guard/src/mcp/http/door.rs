@@ -242,8 +242,10 @@ impl<B: Backend> Inside<B> {
             return refused(StatusCode::SERVICE_UNAVAILABLE, &id_text, NOT_FORWARDED, WHY);
         };
         let is_call = message.is_tool_call() && self.guard.mode == Mode::Enforce;
-        let client = self.guard.client(&home.caller).via(via.clone());
-        let request = is_call.then(|| call::Request::read(&body, message, &client).ok());
+        let request = is_call.then(|| {
+            let client = self.guard.client(&home.caller).via(via.clone());
+            call::Request::read(&body, message, &client).ok()
+        });
         let (mut request, mut unnamed) = (request.flatten(), None);
         if let Some(request) = &mut request
             && let Some(call) = self.unnamed(request, &via)
