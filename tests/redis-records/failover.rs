@@ -5,6 +5,7 @@ use crate::{
 };
 use std::num::NonZeroU8;
 use tokio::time::{Instant, sleep};
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     protocol::State,
     redis::{Durability, Redis},

@@ -6,6 +6,7 @@ use crate::world::patient;
 use std::time::Duration;
 use tokio::time::sleep;
 use tr_core::canonical::{Digest, Key};
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     protocol::{Again, State, Token, Ttls},
     store::{Before, ClaimRequest, Claimed, End, Grant, Memory, RecordStore, Stored, StoredState},

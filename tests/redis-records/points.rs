@@ -12,11 +12,8 @@ use std::{
 };
 use tokio::task::{JoinSet, spawn_blocking};
 use tower::ServiceExt as _;
-use tr_idempotency::{
-    protocol::State,
-    redis::Redis,
-    store::{End, RecordStore as _},
-};
+use tr_idempotency::conformance::RecordStoreExt as _;
+use tr_idempotency::{protocol::State, redis::Redis, store::End};
 use tr_testkit::{ledger::Ledger, redis::Server, rounds};
 
 /// Tells the child where the server is, where the ledger, where to die, how long after something was

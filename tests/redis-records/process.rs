@@ -5,6 +5,7 @@ use std::{
 };
 use tokio::time::{Instant, sleep, timeout};
 use tr_core::canonical::{Digest, Key};
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     protocol::{State, Token, Ttls},
     redis::Redis,

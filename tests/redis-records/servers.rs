@@ -8,6 +8,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional},
     net::{TcpListener, TcpStream},
 };
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     protocol::State,
     redis::{Durability, Redis},

@@ -1,6 +1,7 @@
 //! Records over TLS: kept where the server proves who it is, and nowhere else.
 use crate::{process::claim, sentinels::Sentinels, world::TIMEOUT};
 use std::time::Duration;
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     redis::{Builder, Redis},
     store::{Claimed, RecordStore as _, StoreErrorKind},

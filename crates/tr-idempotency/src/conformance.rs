@@ -44,7 +44,7 @@ mod queries;
 mod subject;
 mod watching;
 
-pub use self::subject::Subject;
+pub use self::subject::{RecordStoreExt, Subject};
 pub use crate::conformance_tests as conformance;
 pub use tr_core::conformance::{Violation, Violations};
 #[doc(hidden)]

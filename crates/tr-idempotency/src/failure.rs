@@ -2,7 +2,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{
     error::Error,
-    fmt::{Display, Write},
+    fmt::{self, Display, Write},
 };
 use tr_core::{
     BoxError, Classification, FailureInfo, Ran, Verdict, causes, shortened, shortened_code,
@@ -26,7 +26,7 @@ pub(crate) struct RecordedFailure {
     #[serde(default)]
     pub(crate) exhausted: bool,
     /// In a store: the texts of its causes.
-    #[serde(default, rename = "causes", with = "texts", skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "causes", with = "texts", skip_serializing_if = "texts::are_none")]
     pub(crate) error: Option<BoxError>,
 }
 
@@ -98,10 +98,17 @@ mod texts {
             text.truncate(whole.unwrap_or_default());
             text
         };
-        // What a failure info says is recorded beside the texts.
-        let kept = |cause: &&(dyn Error + 'static)| !cause.is::<FailureInfo>();
+        to.collect_seq(kept(error).map(text))
+    }
+
+    pub(super) fn are_none(error: &Option<BoxError>) -> bool {
+        kept(error).next().is_none()
+    }
+
+    /// The causes whose texts are recorded: what a failure info says is recorded beside them.
+    fn kept(error: &Option<BoxError>) -> impl Iterator<Item = &(dyn Error + 'static)> {
         let causes = error.as_deref().into_iter().flat_map(|error| causes(error));
-        to.collect_seq(causes.filter(kept).take(CAUSES).map(text))
+        causes.filter(|cause| !cause.is::<FailureInfo>()).take(CAUSES)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
@@ -113,11 +120,19 @@ mod texts {
     }
 }
 
-/// The length of a `Display` text; what a failing `Display` did not write does not count.
+/// The length of a `Display` text, without building the text.
 fn length(text: &dyn Display) -> usize {
-    let mut written = String::new();
-    let _ = write!(written, "{text}");
-    written.len()
+    struct Count(usize);
+    impl Write for Count {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 += text.len();
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // What a failing `Display` did not write does not count.
+    let _ = write!(count, "{text}");
+    count.0
 }
 
 #[cfg(test)]
@@ -138,6 +153,9 @@ mod tests {
             error: Some(error.into()),
         };
         let text = serde_json::to_string(&recorded).unwrap();
+        // As records of earlier versions have it.
+        let kept = r#"{"code":"timeout","verdict":{"transient":{"retry_after":{"secs":3,"nanos":0}}},"ran":"unknown","exhausted":true,"causes":["reset"]}"#;
+        assert_eq!(text, kept);
         let again: RecordedFailure = serde_json::from_str(&text).unwrap();
         assert_eq!(again.classification(), recorded.classification());
         let words = |recorded: &RecordedFailure| {

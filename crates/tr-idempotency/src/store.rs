@@ -48,11 +48,8 @@ pub use self::{
         StateFilter, Stored, StoredRecord, StoredState, UnreadableRecord,
     },
 };
-use crate::{
-    protocol::{Millis, Token},
-    record::StateCount,
-};
-use std::{borrow::Cow, fmt, future::Future, pin::Pin};
+use crate::record::StateCount;
+use std::{fmt, future::Future, pin::Pin};
 use tr_core::canonical::Key;
 
 /// The future of a store's operation. Boxed, since its cost is negligible beside the I/O.
@@ -77,33 +74,9 @@ pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
     fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed>;
 
     /// Makes a change of a claimed record, and wakes the watchers, except for a renewal; `false` if
-    /// the claim is lost, or there is no such record.
+    /// the claim is lost, or there is no such record. [`Change`] says what the reply to a change is that
+    /// was made already.
     fn change<'s>(&'s self, key: &'s Key, change: Change<'s>) -> StoreFuture<'s, bool>;
-
-    /// [`Change::Renew`]
-    fn renew<'s>(&'s self, key: &'s Key, token: Token, lease: Millis) -> StoreFuture<'s, bool> {
-        self.change(key, Change::Renew(token, lease))
-    }
-
-    /// [`Change::Release`]
-    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
-        self.change(key, Change::Release(owner))
-    }
-
-    /// [`Change::Finalise`]
-    fn finalise<'s>(&'s self, key: &'s Key, token: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        self.change(key, Change::Finalise(token, Cow::Borrowed(end)))
-    }
-
-    /// [`Change::Settle`]
-    fn settle<'s>(
-        &'s self,
-        key: &'s Key,
-        of: Option<Token>,
-        end: &'s End,
-    ) -> StoreFuture<'s, bool> {
-        self.change(key, Change::Settle(of, Cow::Borrowed(end)))
-    }
 
     /// The record of this key as it stands now: a lease that has ended reads as unknown, and an
     /// expired record as `None`.

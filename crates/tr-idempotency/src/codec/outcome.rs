@@ -91,7 +91,10 @@ mod tests {
             assert_eq!(read(&bytes(&outcome)).unwrap().is_unwrapped(), unwrapped);
             outcome.set_unwrapped();
         }
-        let again = read(&bytes(&outcome)).unwrap();
+        // As records of earlier versions have it.
+        let kept = r#"{"content":{ "id" : 12345678901234567890, "x": 1.0 },"error":{"code":"http_503","message":"say \"later\" \u0000 é","retryable":false,"verdict":{"transient":{"retry_after":{"secs":1,"nanos":5}}},"ran":"yes","details":null,"exhausted":true},"metadata":[1,  2],"toolVersion":"1.2","spanId":"s","emittedSpans":["a","b"],"duration":{"secs":1,"nanos":234567891},"notes":["note \\ \"x\""],"retried":[{"attempt":1,"delay":{"secs":0,"nanos":7000000},"reason":"timeout","latency":{"secs":2,"nanos":0}}]}"#;
+        assert_eq!(String::from_utf8(bytes(&outcome)).unwrap(), kept);
+        let again = read(kept.as_bytes()).unwrap();
         let debug = |outcome: &ToolOutcome| format!("{:?}", (outcome.parts(), outcome.retried()));
         assert_eq!(debug(&again), debug(&outcome));
         assert_eq!(again.content(), outcome.content(), "byte for byte");

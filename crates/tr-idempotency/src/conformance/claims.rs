@@ -2,7 +2,7 @@
 use super::subject::*;
 use crate::{
     protocol::{Again, State, Token},
-    store::{ClaimRequest, Claimed, RecordStore},
+    store::{ClaimRequest, Claimed},
 };
 use futures_util::future::join_all;
 use std::{
@@ -231,7 +231,7 @@ pub(super) async fn a_full_store_refuses_and_keeps_its_claims(cx: Cx<'_, impl Su
     let keys: HashSet<_> = held.iter().map(|(key, _)| *key).collect();
     must!(keys.len() == held.len() => "a claim was granted twice");
     for (key, token) in held {
-        let held = RecordStore::renew(&*store, &key, token, LONG).await?;
+        let held = store.renew(&key, token, LONG).await?;
         must!(held => "a claim in force was forgotten");
     }
     Ok(())

@@ -1,9 +1,12 @@
 //! The store under test, and helpers for the cases.
 use crate::{
     protocol::{Millis, State, Token, Ttls},
-    store::{ClaimRequest, Claimed, End, Grant, RecordStore, Stored, StoredState},
+    store::{
+        Change, ClaimRequest, Claimed, End, Grant, RecordStore, StoreFuture, Stored, StoredState,
+    },
 };
 use std::{
+    borrow::Cow,
     future::{Future, ready},
     hash::{BuildHasher, RandomState},
     sync::{
@@ -48,6 +51,36 @@ pub trait Subject: Sync {
         Duration::from_millis(200)
     }
 }
+
+/// Each [`Change`] as a method, for tests of a store.
+pub trait RecordStoreExt: RecordStore {
+    /// [`Change::Renew`]
+    fn renew<'s>(&'s self, key: &'s Key, of: Token, lease: Millis) -> StoreFuture<'s, bool> {
+        self.change(key, Change::Renew(of, lease))
+    }
+
+    /// [`Change::Release`]
+    fn release<'s>(&'s self, key: &'s Key, owner: u64) -> StoreFuture<'s, bool> {
+        self.change(key, Change::Release(owner))
+    }
+
+    /// [`Change::Finalise`]
+    fn finalise<'s>(&'s self, key: &'s Key, of: Token, end: &'s End) -> StoreFuture<'s, bool> {
+        self.change(key, Change::Finalise(of, Cow::Borrowed(end)))
+    }
+
+    /// [`Change::Settle`]
+    fn settle<'s>(
+        &'s self,
+        key: &'s Key,
+        of: Option<Token>,
+        end: &'s End,
+    ) -> StoreFuture<'s, bool> {
+        self.change(key, Change::Settle(of, Cow::Borrowed(end)))
+    }
+}
+
+impl<S: RecordStore + ?Sized> RecordStoreExt for S {}
 
 /// Longer than any case takes, in milliseconds.
 pub(super) const LONG: Millis = 3_600_000;

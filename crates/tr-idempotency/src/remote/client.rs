@@ -5,7 +5,7 @@ use crate::{
     clock::millis,
     codec::{Found, MarkFault, Names, Place, SealingKey, body::Format},
     local::{notes::RequestNote, table::LocalClaim},
-    protocol::Millis,
+    protocol::{Millis, Token},
     record::{DedupeRecord, StateCount},
     store::{
         Change, ClaimRequest, Claimed, Listing, Query, RecordStore, Seen, Selector, StoreError,
@@ -62,8 +62,9 @@ impl<V> Client<V> {
     }
 }
 
-/// An owner's number: random, and not [`BY_HAND`](crate::protocol::Token::BY_HAND).
+/// An owner's number: random, and not [`BY_HAND`](Token::BY_HAND).
 pub(crate) fn new_owner() -> u64 {
+    const { assert!(Token::BY_HAND == 0) }
     RandomState::new().hash_one("owner").max(1)
 }
 

@@ -97,20 +97,21 @@ pub struct End {
     pub ttl: Millis,
 }
 
-/// A change of the record of one key. It is idempotent: sent again, it changes nothing.
+/// A change of the record of one key. It may be sent again, in case its reply was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change<'c> {
-    /// Prolongs the lease of this claim to so many milliseconds from now.
+    /// Prolongs the lease of this claim to so many milliseconds from now, each time.
     Renew(Token, Millis),
     /// Deletes a claim under which the call was not started. It is identified by its owner alone,
-    /// since a process that lost the reply to its claim does not know the epoch.
+    /// since a process that lost the reply to its claim does not know the epoch. Sent again, it
+    /// changes nothing, and the reply is `false`.
     Release(u64),
     /// Records how the call ended under this claim. A late end is accepted while no other process
-    /// has claimed or settled the call.
+    /// has claimed or settled the call. Sent again, it changes nothing, and the reply is `true`.
     Finalise(Token, Cow<'c, End>),
     /// Records how a call of unknown outcome ended, if it is that of this claim, or whichever it is.
     /// The record passes to [`Token::BY_HAND`] at a higher epoch, so that its former owner has lost
-    /// the claim.
+    /// the claim. Sent again, it changes nothing, and the reply is `false`.
     Settle(Option<Token>, Cow<'c, End>),
 }
 

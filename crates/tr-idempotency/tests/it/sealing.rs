@@ -2,6 +2,7 @@
 //! be opened.
 use crate::support::*;
 use tr_core::{Ran, ToolOutcome, Verdict, causes};
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     Filter, IdempotencyLayer, Resolution, StoreHandle,
     protocol::{Again, State, Ttls},

@@ -5,6 +5,7 @@ use crate::{
 };
 use std::time::Duration;
 use tr_core::{Effect, Ran, ToolOutcome, Verdict, find};
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     Counts, Handle, IdempotencyLayer,
     error::{RecordUnreadable, StoreUnavailable},

@@ -5,7 +5,7 @@ use crate::{
     protocol::{Again, Ask, Ttls},
 };
 use tr_core::canonical::Digest;
-use tr_core::{Classification, Ran, ToolOutcome, Verdict};
+use tr_core::{Classification, FailureInfo, Ran, ToolOutcome, Verdict};
 
 const KEY: Key = Key::from_bytes([1; 32]);
 
@@ -34,6 +34,13 @@ fn failure(response: Option<ToolOutcome>) -> Failure<ToolOutcome> {
     Failure::new(Arc::new(RecordedFailure::new(end, Some("reset".into()))), response, None)
 }
 
+/// A failure whose error says only what the record has beside it.
+fn told(code: &'static str) -> Failure<ToolOutcome> {
+    let error = FailureInfo::new(code, Ran::Unknown, Verdict::TRANSIENT);
+    let end = Classification::new(Verdict::TRANSIENT, Ran::Unknown, code);
+    Failure::new(Arc::new(RecordedFailure::new(end, Some(error.into()))), None, None)
+}
+
 #[test]
 fn every_state_comes_back() {
     let format = format(1_000);
@@ -43,6 +50,7 @@ fn every_state_comes_back() {
         State::Done(Some(outcome())),
         State::Done(None),
         State::Failed(failure(None), Again::WhenAsked),
+        State::Failed(told("timeout"), Again::WhenAsked),
         State::Failed(failure(Some(outcome())), Again::Never),
         State::Cancelled(None),
         State::Cancelled(Some(failure(None))),

@@ -8,6 +8,7 @@ use std::{
     },
 };
 use tr_core::canonical::{Digest, Key};
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     protocol::{Millis, State, Token},
     store::{

@@ -12,6 +12,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     protocol::State,
     sqlite::Sqlite,

@@ -1,5 +1,6 @@
 //! Clocks that jump, over restarts too: nothing ends early because of one that falls back.
 use super::subject::{Folder, HOUR, Time, claim, open};
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     protocol::{Phase, State},
     sqlite::Sqlite,

@@ -5,6 +5,7 @@ use std::{fs, time::Duration};
 use tokio::{task::yield_now, time::timeout};
 use tower::{Layer, ServiceExt, service_fn};
 use tr_core::{BoxError, DedupeScope, Params, ToolCall, ToolOutcome};
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     IdempotencyLayer, StateCount,
     protocol::State,

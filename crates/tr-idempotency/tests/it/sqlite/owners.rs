@@ -2,6 +2,7 @@
 use super::subject::{Folder, HOUR, claim};
 use std::time::Duration;
 use tokio::time::timeout;
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     protocol::{Again, Phase, State},
     sqlite::{Database, Sqlite},

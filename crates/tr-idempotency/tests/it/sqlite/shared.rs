@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::timeout;
+use tr_idempotency::conformance::RecordStoreExt as _;
 use tr_idempotency::{
     protocol::State,
     sqlite::{Database, Sqlite},
