@@ -43,8 +43,8 @@
 //!
 //! # Knows nothing of
 //!
-//! an async runtime, the file system: it reads texts and variables that it is given. Of the layers it takes
-//! the builders; it orders none of them.
+//! tasks, the file system: it starts none, and reads texts and variables that it is given. It contains the
+//! layers for their builders; it orders none of them.
 pub mod catalog;
 pub mod graph;
 pub mod rollout;

@@ -84,7 +84,9 @@ pub fn configuration<T>(
 ) -> Option<T> {
     let read = |source: Source<'_>, faults: &mut Faults| {
         let value = read(&Node::new(&At::Root, source), faults);
-        let offset = |fault: &EnvelopeFault| source.find(fault.pointer()).offset(faults);
+        let offset = |fault: &EnvelopeFault| {
+            fault.offset().unwrap_or_else(|| source.find(fault.pointer()).offset(faults))
+        };
         faults.locate(faults.iter().map(offset).collect());
         value
     };

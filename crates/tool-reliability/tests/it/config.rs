@@ -230,3 +230,23 @@ async fn an_effect_for_undeclared_tools_loosens_no_call_by_itself() {
     live.stack().service(hangs).oneshot(pay).await.unwrap_err();
     assert_eq!(handle.calls(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_configuration_says_of_retries_leaves_the_rest_to_the_program() {
+    for (json, attempts) in [
+        ("{}", 7),
+        (r#"{"retry": {"base_ms": 5}}"#, 7),
+        (r#"{"retry": {"attempts": 2}}"#, 2),
+        (r#"{"preset": "error_handling"}"#, 5),
+    ] {
+        let config = Config::from_json(json).unwrap();
+        let program = ToolStack::builder().retry(|retry| retry.attempts(7));
+        let stack = program.config(&config).build().unwrap();
+        let down = fails("http_503", Verdict::TRANSIENT, Ran::No);
+        let tool = ScriptedTool::script([down]).then_repeat_last();
+        let (handle, tool) = (tool.handle(), stack.service(tool));
+        let call = ToolCall::new("search", Params::empty_object()).effect(Effect::ReadOnly);
+        tool.oneshot(call).await.unwrap_err();
+        assert_eq!(handle.calls(), attempts, "{json}");
+    }
+}

@@ -99,9 +99,9 @@ impl<'a> Source<'a> {
     pub(crate) fn find(mut self, pointer: &str) -> Self {
         for part in pointer.split('/').skip(1) {
             let name = part.replace("~1", "/").replace("~0", "~");
-            let inner = match self.elements() {
-                Some(all) => name.parse().ok().and_then(|at: usize| all.get(at).copied()),
-                None => self.member(&name),
+            let inner = match self.kind() {
+                Kind::Object => self.member(&name),
+                _ => self.elements().and_then(|all| all.get(name.parse::<usize>().ok()?).copied()),
             };
             let Some(inner) = inner else { break };
             self = inner;
@@ -227,7 +227,10 @@ mod toml_value {
         let member = |(name, value): (&'a Spanned<Cow<'a, str>>, &'a Toml<'a>)| {
             (Cow::Borrowed(&**name.get_ref()), Source::Toml(value))
         };
-        Some(table.iter().map(member).collect())
+        // The table is sorted by name; what comes first in the text is the first.
+        let mut members: Vec<_> = table.iter().collect();
+        members.sort_unstable_by_key(|(name, _)| name.span().start);
+        Some(members.into_iter().map(member).collect())
     }
 
     pub(super) fn elements<'a>(value: &'a Toml<'a>) -> Option<Vec<Source<'a>>> {

@@ -233,6 +233,15 @@ fn a_catalogue_may_be_made_in_code() {
     );
 }
 
+/// A table of TOML is sorted by name.
+#[cfg(feature = "toml")]
+#[test]
+fn of_two_tools_with_one_identity_the_second_in_the_text_is_refused() {
+    let text = "[tools.zeta]\nname = \"x\"\n\n[tools.alpha]\nname = \"x\"\n";
+    let error = ToolCatalog::from_toml(text).unwrap_err().to_string();
+    assert!(error.contains("line 4") && error.contains("also declared as \"zeta\""), "{error}");
+}
+
 #[cfg(feature = "toml")]
 #[test]
 fn toml_says_the_same() {
