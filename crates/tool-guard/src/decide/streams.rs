@@ -4,7 +4,7 @@
 use super::table::Connection;
 use crate::{
     files::{Folder, make_folder},
-    mcp::{Item, LineReader, private},
+    mcp::{Item, LineReader, lines::Lines, private},
 };
 use anyhow::{Context as _, bail};
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -66,7 +66,7 @@ pub(super) fn serve(
     let (answers, mut waiting) = mpsc::unbounded_channel::<(String, Option<Place>)>();
     let reader = tokio::spawn(async move {
         let places = Arc::new(Semaphore::new(UNANSWERED));
-        let mut lines = LineReader::new(input, max_line);
+        let mut lines = LineReader::new(input, Lines::new(max_line));
         if events.send(StreamEvent::Opened(connection, answers)).await.is_err() {
             return;
         }

@@ -9,9 +9,9 @@ use crate::{
     mcp::{
         limits::{BYTES_AT_ONCE, MAX_WAITING_BYTES},
         lines::Lines,
+        pipes::{PipeEvent, Pipes},
         presence::Presence,
-        server::{self, INPUT_GRACE, LINGER, Server},
-        until::until,
+        server::{self, INPUT_GRACE, Server},
         upstream::Heard,
     },
     supervise::{NOT_FOUND, NOT_STARTED},
@@ -26,10 +26,9 @@ use std::{
     task::{Context, Poll},
 };
 use tokio::{
-    net::unix::pipe,
     sync::{Notify, watch},
     task::yield_now,
-    time::{Instant, timeout},
+    time::timeout,
 };
 use tool_reliability::telemetry::TARGET;
 use tr_core::internal::lock;
@@ -71,25 +70,16 @@ impl Connection {
 
     /// Shares a running server with this name.
     pub(crate) fn over(
-        mut server: Server,
+        server: Server,
         name: Box<str>,
         sharing: Sharing,
         max_line: usize,
     ) -> io::Result<Self> {
-        let output =
-            server.take_output().into_owned_fd().and_then(pipe::Receiver::from_owned_fd)?;
+        let pipes = Pipes::new(server, Lines::new(max_line))?;
         let (ends, _) = watch::channel(Ends::Runs);
         let shared = Shared { posts: Mutex::new(Posts::new(sharing)), wake: Notify::new(), ends };
         let connection = Self(Arc::new(shared));
-        let io = Io {
-            shared: connection.0.clone(),
-            server,
-            output: Some(output),
-            lines: Lines::new(max_line),
-            unwritten: BytesMut::new(),
-            heard: false,
-            name,
-        };
+        let io = Io { shared: connection.0.clone(), pipes, unwritten: BytesMut::new(), name };
         tokio::spawn(io.run());
         Ok(connection)
     }
@@ -211,24 +201,19 @@ impl Drop for Post {
     }
 }
 
-/// The server's pipes.
+/// Carries lines between the server and the posts.
 struct Io {
     shared: Arc<Shared>,
-    server: Server,
-    /// `None` after its end.
-    output: Option<pipe::Receiver>,
-    lines: Lines,
+    pipes: Pipes,
     unwritten: BytesMut,
-    heard: bool,
     /// The command, without its arguments.
     name: Box<str>,
 }
 
 impl Io {
     async fn run(mut self) {
-        self.lines.release();
         self.carry().await;
-        if self.heard {
+        if self.pipes.heard {
             // What is left of the server answers nothing, however long it takes to end.
             lock(&self.shared.posts).end(Gone::Ended);
         }
@@ -243,11 +228,7 @@ impl Io {
     /// Carries lines until the server's end, or until it is asked to end.
     async fn carry(&mut self) {
         let shared = self.shared.clone();
-        let (mut exited, mut silent_at): (bool, Option<Instant>) = (false, None);
-        loop {
-            if *shared.ends.borrow() != Ends::Runs {
-                return;
-            }
+        while *shared.ends.borrow() == Ends::Runs {
             let may_read = {
                 let mut posts = lock(&shared.posts);
                 if self.unwritten.is_empty() {
@@ -255,77 +236,47 @@ impl Io {
                 }
                 posts.may_read()
             };
-            let Some(output) = &self.output else { return };
-            tokio::select! {
+            // An idle server has no buffer.
+            self.pipes.release();
+            let event = tokio::select! {
                 biased;
-                wrote = server::write(&mut self.server.input, &mut self.unwritten), if !self.unwritten.is_empty() => {
-                    match wrote {
-                        Ok(bytes) => lock(&shared.posts).wrote(bytes),
-                        Err(_) => {
-                            // Its output may still hold answers.
-                            self.unwritten = BytesMut::new();
-                            self.server.close_input();
-                        }
-                    }
-                    if self.unwritten.is_empty() {
-                        self.unwritten = BytesMut::new();
-                    }
-                }
-                ready = output.readable(), if may_read => {
-                    silent_at = exited.then(|| Instant::now() + LINGER);
-                    if ready.is_err() || self.read() {
-                        return;
-                    }
+                event = self.pipes.next(&mut self.unwritten, may_read) => event,
+                () = shared.wake.notified() => continue,
+            };
+            match event {
+                PipeEvent::Wrote(bytes) => lock(&shared.posts).wrote(bytes),
+                PipeEvent::NotWritten => self.unwritten = BytesMut::new(),
+                PipeEvent::Read => {
+                    self.sort();
                     // Who reads as fast as the server writes, falls behind by no more than that.
                     if lock(&shared.posts).unread >= BYTES_AT_ONCE {
                         yield_now().await;
                     }
                 }
-                () = shared.wake.notified() => {}
-                _ = server::exit(&mut self.server.supervisor), if !exited => {
-                    exited = true;
-                    silent_at = Some(Instant::now() + LINGER);
-                }
-                () = until(silent_at), if may_read => return,
+                PipeEvent::Ended => return self.sort(),
+                PipeEvent::Exited => {}
             }
         }
     }
 
-    /// Reads what there is; returns whether the output has ended.
-    fn read(&mut self) -> bool {
-        let Some(output) = &self.output else { return true };
+    /// Gives the posts what was read.
+    fn sort(&mut self) {
         let mut posts = lock(&self.shared.posts);
-        let (mut bytes, mut ended) = (0, false);
-        while bytes < BYTES_AT_ONCE && !ended {
-            match output.try_read_buf(self.lines.buffer()) {
-                Ok(0) => ended = true,
-                Ok(read) => bytes += read,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(_) => ended = true,
-            }
-            while let Some(item) = self.lines.next() {
-                self.heard = true;
-                posts.on_server(item);
-            }
-        }
-        if ended && let Some(item) = self.lines.finish() {
-            self.heard = true;
+        while let Some(item) = self.pipes.buffered() {
             posts.on_server(item);
         }
-        self.lines.release();
-        ended
     }
 
     /// Ends the server and what it has started; returns why it answers nothing any more, and its exit code.
     async fn end(&mut self) -> (Gone, Option<u8>) {
-        self.output = None;
-        self.server.close_input();
-        let code =
-            timeout(INPUT_GRACE, server::exit(&mut self.server.supervisor)).await.ok().flatten();
-        self.server.end().await;
+        self.pipes.end_output();
+        let server = &mut self.pipes.server;
+        server.close_input();
+        let code = timeout(INPUT_GRACE, server::exit(&mut server.supervisor)).await.ok().flatten();
+        server.end().await;
         let why = match code {
-            Some(NOT_FOUND) if !self.heard => "was not found",
-            Some(NOT_STARTED) if !self.heard => "cannot be run",
+            Some(NOT_FOUND) if !self.pipes.heard => "was not found",
+            Some(NOT_STARTED) if !self.pipes.heard => "cannot be run",
             _ => return (Gone::Ended, code),
         };
         let name = &self.name;

@@ -1,8 +1,5 @@
 //! Lines of a stream, one at a time.
-use super::{
-    lines::{Item, Lines},
-    options::Mode,
-};
+use super::lines::{Item, Lines};
 use std::future::pending;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -14,16 +11,7 @@ pub(crate) struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(crate) fn new(reader: R, limit: usize) -> Self {
-        Self { reader: Some(reader), lines: Lines::new(limit) }
-    }
-
-    /// Lines over the limit come in parts where every byte passes.
-    pub(crate) fn of(mode: Mode, reader: R, limit: usize) -> Self {
-        let lines = match mode {
-            Mode::Off | Mode::Observe | Mode::Shadow => Lines::in_parts(limit),
-            Mode::Enforce => Lines::new(limit),
-        };
+    pub(crate) const fn new(reader: R, lines: Lines) -> Self {
         Self { reader: Some(reader), lines }
     }
 

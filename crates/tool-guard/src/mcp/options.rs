@@ -1,6 +1,7 @@
 //! The command line of `tool-guard mcp`.
 pub(crate) use super::{
     http_options::{HttpOptions, Preflight, StatusRules, duration, endpoint},
+    lines::Lines,
     restart::Restart,
 };
 use super::{
@@ -170,6 +171,14 @@ impl Mode {
             Self::Observe => Some(Rollout::new(rollout::Mode::Observe)),
             Self::Shadow => Some(Rollout::new(rollout::Mode::Shadow)),
             Self::Off | Self::Enforce => None,
+        }
+    }
+
+    /// Lines over the limit come in parts where every byte passes.
+    pub(crate) fn lines(self, limit: usize) -> Lines {
+        match self {
+            Self::Enforce => Lines::new(limit),
+            Self::Off | Self::Observe | Self::Shadow => Lines::in_parts(limit),
         }
     }
 }

@@ -2,7 +2,7 @@
 use super::guard::{Cancel, Guard, request};
 use crate::{
     front::listener::GRACE,
-    mcp::{Item, LineReader, stdio},
+    mcp::{Item, LineReader, lines::Lines, stdio},
 };
 use bytes::Bytes;
 use futures_util::{Stream as _, StreamExt as _};
@@ -32,7 +32,7 @@ pub(super) async fn serve(
     most: usize,
     ended: impl Future<Output = u8>,
 ) -> io::Result<Option<u8>> {
-    let mut lines = LineReader::new(stdio::input()?, most + 1);
+    let mut lines = LineReader::new(stdio::input()?, Lines::new(most + 1));
     let mut output = stdio::output()?;
     let (answers, mut waiting) = mpsc::channel::<Json>(WAITING);
     let writer = tokio::spawn(async move {

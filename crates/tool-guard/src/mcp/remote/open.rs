@@ -17,7 +17,7 @@ use tr_core::{FailureInfo, Ran, Verdict};
 
 /// A message that was posted, or the server's own stream.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Open {
+pub(crate) struct Open {
     /// The id under which it is answered.
     pub(super) id: Option<Token>,
     /// The ids of the requests of a batch that are not answered.
