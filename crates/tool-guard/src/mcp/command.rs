@@ -136,6 +136,9 @@ impl Command {
             let exited = self.pipes.exited.filter(|_| self.ended_first);
             let delay = exited.and_then(|code| self.restarts.after(code, Instant::now()));
             self.decide(delay, proxy);
+            if exited.is_none() && !self.pipes.heard {
+                self.state = State::Exits { by: Instant::now() + GRACE, is_undecided: false };
+            }
         } else {
             self.state = State::Ended;
         }
@@ -184,7 +187,7 @@ impl Command {
         self.pipes.end_output();
         self.pipes.server.close_input();
         self.pipes.server.terminate();
-        self.state = State::Exits { by: Instant::now() + GRACE, is_undecided: false };
+        self.state = State::Ended;
         proxy.on_server_gone();
     }
 }
@@ -238,7 +241,9 @@ impl one_client::Server for Command {
     }
 
     fn is_over(&self, _: &Proxy) -> bool {
-        !self.pipes.is_open()
+        // Of a command that said nothing, the exit code may say that it was not started.
+        let may_say = !self.pipes.heard && matches!(self.state, State::Exits { .. });
+        !self.pipes.is_open() && !may_say
     }
 
     fn has_ended(&self) -> bool {
