@@ -2,27 +2,27 @@
 #![no_main]
 #![expect(dead_code, reason = "the program uses more of its readers")]
 
-#[path = "../../crates/tool-guard/src/mcp"]
-mod mcp {
+#[path = "../../crates/tool-guard/src/wire"]
+mod wire {
     pub(crate) mod batch;
     pub(crate) mod elements;
+    pub(crate) mod jsonrpc;
     pub(crate) mod lines;
     pub(crate) mod mark;
-    pub(crate) mod message;
     pub(crate) mod scan;
 }
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use mcp::{
-    batch,
-    lines::{Item, Lines},
-    mark,
-    message::{self, Guess, Line, Token},
-    scan::IdScan,
-};
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use wire::{
+    batch,
+    jsonrpc::{self, Guess, Line, Token},
+    lines::{Item, Lines},
+    mark,
+    scan::IdScan,
+};
 
 fuzz_target!(|bytes: &[u8]| {
     let line = Bytes::copy_from_slice(bytes);
@@ -32,12 +32,12 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn reads(line: &Bytes) {
-    match message::read(line) {
+    match jsonrpc::read(line) {
         Line::One(message) => {
             for part in
                 [message.id, message.params, message.result, message.error].into_iter().flatten()
             {
-                let place = message::range(line, part);
+                let place = jsonrpc::range(line, part);
                 assert_eq!(&line[place], part.get().as_bytes());
             }
             if let Some(id) = message.id.and_then(Token::read) {

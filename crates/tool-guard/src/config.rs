@@ -4,9 +4,10 @@ mod toml_text;
 
 use self::effective::{Door, Effective};
 use crate::{
-    mcp::{
-        Overrides, failure, read_config,
-        setup::{name_of, source},
+    engine::{
+        failure,
+        options::Overrides,
+        setup::{name_of, read_config, source},
     },
     terminal::end_with,
 };

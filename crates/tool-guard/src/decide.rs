@@ -1,11 +1,6 @@
 //! `tool-guard decide`: the stack for hosts that run their tools themselves. A host says which call it is
 //! about to make and how each ended, as lines of JSON; it learns which to make, and what to add for the model.
-mod calls;
-mod decider;
-mod events;
 mod options;
 mod run;
-mod streams;
-mod table;
 
 pub(crate) use self::{options::Options, run::run};

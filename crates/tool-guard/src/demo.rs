@@ -10,7 +10,7 @@ use self::{
     scenes::SCENES,
 };
 use crate::{
-    mcp::{records::RecordsCommand, stores::Records},
+    engine::{records::RecordsCommand, stores::Records},
     terminal::print,
     turn::{Client, Keys, Run, play},
 };

@@ -8,6 +8,7 @@ use self::{
 };
 use crate::{
     build,
+    engine::{options::duration, stores::check_default},
     files::{in_path, is_program},
     install::{
         client::Client,
@@ -16,7 +17,6 @@ use crate::{
         servers::{Entry, Guarded, Reached, entries},
         tree::{Refusal, line_of, read},
     },
-    mcp::{options::duration, stores::check_default},
     terminal::{quoted, say},
 };
 use anyhow::Context as _;

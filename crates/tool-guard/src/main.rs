@@ -9,6 +9,8 @@ mod connect;
 mod decide;
 mod demo;
 mod doctor;
+mod doors;
+mod engine;
 mod export;
 mod files;
 mod front;
@@ -19,11 +21,13 @@ mod mcp;
 mod records;
 mod secrets;
 mod serve;
+mod servers;
 mod session;
 mod shells;
 mod supervise;
 mod turn;
 mod usage;
+mod wire;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use rustix::process::Signal;
@@ -154,7 +158,7 @@ fn main() -> ExitCode {
         })
     });
     outcome.unwrap_or_else(|error| {
-        let said = mcp::failure::in_full(&*error);
+        let said = engine::failure::in_full(&*error);
         eprintln!("tool-guard: {}", printable_lines(&secrets::without(&said)));
         ExitCode::FAILURE
     })

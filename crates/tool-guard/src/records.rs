@@ -11,11 +11,11 @@ use self::{
     shown::{Found, Records, SHOWN, UNREADABLE, advice, fields, find, whole},
 };
 use crate::{
-    mcp::{
+    engine::{
         log::{self, Log},
-        read_config,
         recording::Recording,
         records::{self, Place, RecordsCommand},
+        setup::read_config,
         stores::{Store, check_key, may_exist, open, open_to_read},
     },
     terminal::{end_with, print, refuse},

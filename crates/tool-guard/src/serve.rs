@@ -4,7 +4,6 @@ mod guard;
 mod lines;
 mod options;
 mod run;
-mod upstream;
 mod wire;
 
 pub(crate) use self::{options::Options, run::run};

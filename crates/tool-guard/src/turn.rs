@@ -12,7 +12,7 @@ pub(crate) use self::{
     run::{Run, play, run},
 };
 
-use crate::mcp::recording::Recording;
+use crate::engine::recording::Recording;
 use clap::{Args, builder::NonEmptyStringValueParser};
 use std::{ffi::OsString, path::PathBuf};
 

@@ -1,8 +1,13 @@
 //! The command line of `tool-guard decide`.
-use crate::mcp::{
-    self, Mode, Overrides,
-    operation::Operation,
-    options::{HttpOptions, JoinAfter, OnServerExit, Trust, duration, line_limit},
+use crate::{
+    engine::{
+        operation::Operation,
+        options::{
+            HttpOptions, JoinAfter, Mode, OnServerExit, Overrides, Restart, Trust, duration,
+            line_limit,
+        },
+    },
+    mcp,
 };
 use clap::Args;
 use std::{path::PathBuf, time::Duration};
@@ -29,7 +34,7 @@ pub(crate) struct Options {
 
     /// How long the host waits for a decision; then the call is refused
     #[arg(long, value_parser = duration, value_name = "DURATION", default_value = "10s")]
-    pub(super) decide_within: Duration,
+    pub(crate) decide_within: Duration,
 
     /// Serve hosts that are several processes, or one process for each event, on a Unix socket at PATH, in
     /// place of standard input and output. If a guard serves it already, the command ends
@@ -50,7 +55,7 @@ pub(crate) struct Options {
 
 impl Options {
     /// For the guard that is inside: its server is the host.
-    pub(super) fn guard(self) -> mcp::Options {
+    pub(crate) fn guard(self) -> mcp::Options {
         mcp::Options {
             mode: self.mode,
             config: self.config,
@@ -62,7 +67,7 @@ impl Options {
             trust_annotations: Some(Trust::All),
             join_after: JoinAfter(None),
             on_server_exit: OnServerExit::Exit,
-            restart: mcp::options::Restart::Never,
+            restart: Restart::Never,
             // Names the host in the records, unless it has a name.
             command: vec!["decide".into()],
             http: HttpOptions::default(),

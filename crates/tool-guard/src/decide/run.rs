@@ -1,11 +1,18 @@
 //! Runs the guard: on standard input and output until the host closes it, or on a socket.
-use super::{
-    Options, calls,
-    decider::Decider,
-    streams::{self, Answers, Place, Socket, StreamEvent},
-    table::Connection,
+use super::Options;
+use crate::{
+    doors::{
+        host::{
+            calls,
+            decider::Decider,
+            streams::{self, Answers, Place, Socket, StreamEvent},
+            table::Connection,
+        },
+        stdio,
+    },
+    engine::guard::Guard,
+    wire::until::until,
 };
-use crate::mcp::{guard::Guard, stdio, until::until};
 use anyhow::Context as _;
 use std::{
     collections::{HashMap, VecDeque},

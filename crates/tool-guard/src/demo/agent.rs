@@ -1,6 +1,6 @@
 //! A scripted agent: it calls tools over MCP as a model would, and counts what it sees.
 use crate::{
-    mcp::Server,
+    servers::process::Server,
     turn::{Client, hello},
 };
 use anyhow::Context as _;

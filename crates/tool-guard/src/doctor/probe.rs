@@ -1,7 +1,7 @@
 //! Starts a server as its client would, and asks it who it is.
 use super::launch::Launch;
 use crate::{
-    mcp::Server,
+    servers::process::Server,
     turn::{Client, hello},
 };
 use serde_json::Value;

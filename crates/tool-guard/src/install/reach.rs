@@ -1,12 +1,10 @@
 //! What a server over HTTP says before the guard is put in front of it: one that asks for a login, or is elsewhere, would
 //! be lost to its client.
 use crate::{
-    mcp::{
-        http_names::SESSION,
-        options::{HttpOptions, endpoint},
-        upstream::{Upstream, request},
-    },
+    engine::options::{HttpOptions, endpoint},
+    servers::upstream::{Upstream, request},
     turn::hello,
+    wire::http_names::SESSION,
 };
 use hyper::{
     HeaderMap, Method,

@@ -3,7 +3,7 @@ use super::{
     client::Form,
     tree::{Member, Node, Refusal, Value, member},
 };
-use crate::{mcp::options::endpoint, secrets::is_like_one};
+use crate::{engine::options::endpoint, secrets::is_like_one};
 use std::path::Path;
 use tool_reliability::admin::is_local_host;
 

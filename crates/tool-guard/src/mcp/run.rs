@@ -1,7 +1,13 @@
 //! Runs the guard of one server, with the doors and the server that the options name.
-use super::{
-    Mode, Options, command::Command, guard::Guard, http, lines::Lines, pump::Pump, remote::Remote,
-    restart::Restart,
+use super::http;
+use crate::{
+    doors::pump::Pump,
+    engine::{
+        guard::Guard,
+        options::{Mode, Options, Restart},
+    },
+    servers::{command::Command, remote::Remote},
+    wire::lines::Lines,
 };
 use std::{panic::resume_unwind, process::ExitCode};
 

@@ -1,7 +1,7 @@
 //! Settles and forgets records, and keeps who did so, and why.
 use super::shown::{Records, SHOWN, fields, state};
 use crate::{
-    mcp::{
+    engine::{
         operator::{self, token, user},
         records::{secret_in, short},
     },

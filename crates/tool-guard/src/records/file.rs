@@ -1,11 +1,11 @@
 //! The commands on a file of records as a whole: check it, copy it, go on after a loss.
 use super::change::{Consent, keep, unconfirmed};
 use crate::{
-    files::{Folder, beside},
-    mcp::{
+    engine::{
         records::{Place, RecordsCommand},
         stores::{Store, open_to_read},
     },
+    files::{Folder, beside},
     terminal::{end_with, print, refuse},
 };
 use anyhow::{Context as _, bail};

@@ -1,5 +1,5 @@
 //! Formats records for people.
-use crate::mcp::{
+use crate::engine::{
     operator,
     records::{RecordsCommand, SHORT, short},
 };

@@ -1,8 +1,10 @@
 //! The stack around the tools, behind envelopes.
-use super::upstream::Upstream;
-use crate::mcp::{
-    setup::{Setup, timed},
-    stores::Records,
+use crate::{
+    engine::{
+        setup::{Setup, timed},
+        stores::Records,
+    },
+    servers::endpoint::Upstream,
 };
 use anyhow::Context as _;
 use serde::Deserialize;

@@ -1,8 +1,12 @@
 //! Requests and answers as lines of JSON on standard input and output.
 use super::guard::{Cancel, Guard, request};
 use crate::{
+    doors::stdio,
     front::listener::GRACE,
-    mcp::{Item, LineReader, lines::Lines, stdio},
+    wire::{
+        line_reader::LineReader,
+        lines::{Item, Lines},
+    },
 };
 use bytes::Bytes;
 use futures_util::{Stream as _, StreamExt as _};

@@ -1,10 +1,13 @@
 //! The command line of `tool-guard serve`.
-use crate::mcp::{
-    operation::Operation,
-    options::{Attribution, address},
-    recording::Recording,
+use crate::{
+    connect::Reach,
+    engine::{
+        operation::Operation,
+        options::{Attribution, address},
+        recording::Recording,
+    },
+    export::ExportOptions,
 };
-use crate::{connect::Reach, export::ExportOptions};
 use clap::Args;
 use std::{net::SocketAddr, path::PathBuf};
 

@@ -3,20 +3,22 @@ use super::{
     Options,
     guard::Guard,
     lines,
-    upstream::Upstream,
     wire::{Door, ONCE},
 };
-use crate::export::Export;
-use crate::front::{
-    access::{Access, token},
-    listener,
-};
-use crate::mcp::{
-    Mode,
-    effects::Declared,
-    operation,
-    setup::Files,
-    signals::{Signals, reload},
+use crate::{
+    engine::{
+        effects::Declared,
+        operation,
+        options::Mode,
+        setup::Files,
+        signals::{Signals, reload},
+    },
+    export::Export,
+    front::{
+        access::{Access, token},
+        listener,
+    },
+    servers::endpoint::Upstream,
 };
 use anyhow::Context as _;
 use std::{fs, process::ExitCode, sync::Arc};

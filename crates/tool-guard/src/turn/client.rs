@@ -1,12 +1,15 @@
 //! A minimal MCP client of a server process: requests and their answers, and its tools as a service, of which a call
 //! is a request. The doctor and the demo ask with it, too.
-use crate::mcp::{
-    Effects, Server, answer,
-    connection::{Connection, Post, Sharing},
-    failure::Failure,
-    guessed, mark,
-    message::{self, Line, METHOD_NOT_FOUND},
-    upstream::Heard,
+use crate::{
+    engine::{answer, effects::Effects, failure::Failure, guessed, heard::Heard},
+    servers::{
+        connection::{Connection, Post, Sharing},
+        process::Server,
+    },
+    wire::{
+        jsonrpc::{self, Line, METHOD_NOT_FOUND},
+        mark,
+    },
 };
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -127,7 +130,7 @@ impl Client {
 
     /// Answers a request of the server's.
     fn reply(&self, line: &[u8]) {
-        let Line::One(message) = message::read(line) else { return };
+        let Line::One(message) = jsonrpc::read(line) else { return };
         let (Some(id), Some(method)) = (message.id, message.method.as_deref()) else { return };
         match method {
             // A program that echoes what it reads: only clients send this.
@@ -170,7 +173,7 @@ impl Future for Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.client.note(message::cancellation(id, "the call is over"));
+            self.client.note(jsonrpc::cancellation(id, "the call is over"));
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The keys under which the calls of a plan are recorded, and the record of each call.
-use crate::mcp::{
+use crate::engine::{
     identity::Client,
     records::{self, RecordsCommand},
 };

@@ -1,8 +1,9 @@
 //! Runs the turn, and reports its result.
 use super::{Client, Keys, Options};
 use crate::{
-    mcp::{
-        self, Effects, failure,
+    engine::{
+        effects::Effects,
+        failure, options,
         records::{Place, RecordsCommand},
         setup::{Files, Setup, timed},
         stores::Records,
@@ -63,7 +64,7 @@ pub(crate) struct Run<'p> {
 /// Runs a turn.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let (config, catalog) = (options.config.as_deref(), options.catalog.as_deref());
-    let files = Files::new(config, catalog, mcp::Mode::Enforce);
+    let files = Files::new(config, catalog, options::Mode::Enforce);
     let text = fs::read_to_string(&options.plan)
         .with_context(|| format!("cannot read {}", options.plan.display()));
     let text = text.map_err(|error| format!("{error:#}"));

@@ -1,0 +1,365 @@
+//! What a client's request is, and who answers it.
+use super::{
+    exchange::Exchange,
+    headers,
+    reply::Reply,
+    running::{Home, Running},
+};
+use crate::{
+    engine::{
+        answer,
+        backend::{Backend, refused},
+        call,
+        equal_calls::{Begun, Call, equals, own_id},
+        guard::Guard,
+        identity::Via,
+        options::Mode,
+        presence::Watched,
+    },
+    front::{
+        access::{Access, Refusal, check_json, check_metadata},
+        body::{Answered, read, respond},
+        listener,
+    },
+    wire::{
+        batch::{self, Asks},
+        http_names::{KEY, LAST_EVENT, METHOD, NAME, SESSION, VERSION, is_modern},
+        jsonrpc::{
+            self, INVALID_REQUEST, Line, MISMATCH, Message, NOT_FORWARDED, PARSE_ERROR, Token,
+        },
+        lines::Item,
+        params::{self, Params},
+    },
+};
+use bytes::Bytes;
+use hyper::{
+    Method, Request, StatusCode, body::Incoming, header::HeaderName, http::request::Parts,
+};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    time::Instant,
+};
+use tool_reliability::telemetry::TARGET;
+use tr_core::{canonical::Digest, internal::lock};
+
+/// The calls and lists that run at once, also without their clients; beyond it they are refused.
+const MOST: usize = 1_024;
+
+/// How long a stream is not resumed while its call goes on here: servers refuse what they still send.
+const RESUMED: Duration = Duration::from_secs(60);
+
+/// The sessions of which it is known when they began; beyond it the oldest is another client's.
+const MOST_SESSIONS: usize = 10_000;
+
+/// Headers that may occur once, besides the listener's own.
+static ONCE: [HeaderName; 6] = [VERSION, METHOD, NAME, SESSION, KEY, LAST_EVENT];
+
+/// The listener's door to the guard.
+pub(crate) struct HttpDoor<B>(Arc<Inside<B>>);
+
+struct Inside<B> {
+    guard: Arc<Guard>,
+    behind: B,
+    access: Access,
+    running: Running,
+    sessions: Sessions,
+    places: Arc<Semaphore>,
+}
+
+impl<B> Clone for HttpDoor<B> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<B: Backend> HttpDoor<B> {
+    pub(crate) fn new(guard: Arc<Guard>, behind: B, mut access: Access) -> Self {
+        access.once = &ONCE;
+        let (running, sessions) = (Running::default(), Sessions::default());
+        let places = Arc::new(Semaphore::new(MOST));
+        Self(Arc::new(Inside { guard, behind, access, running, sessions, places }))
+    }
+}
+
+impl<B: Backend> listener::Door for HttpDoor<B> {
+    fn access(&self) -> Option<&Access> {
+        Some(&self.0.access)
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Answered {
+        let (head, body) = request.into_parts();
+        let inside = &self.0;
+        let body = match inside.read(&head, body).await {
+            Ok(body) => body,
+            Err((status, why)) => return refused(status, "null", INVALID_REQUEST, &why),
+        };
+        let is_message = head.method == Method::POST && head.uri.path() == inside.behind.path();
+        if is_message && inside.guard.mode != Mode::Off {
+            inside.message(head, body).await
+        } else {
+            if !B::IS_COMMAND && head.headers.contains_key(LAST_EVENT) {
+                let via = Via::of(&inside.guard.server, &head);
+                inside.running.settled(&home(&via), RESUMED).await;
+            }
+            inside.behind.other(Request::from_parts(head, body)).await
+        }
+    }
+}
+
+impl<B: Backend> Inside<B> {
+    /// The body of a request that may be answered.
+    ///
+    /// # Errors
+    /// If it may not: a status, and why.
+    async fn read(
+        &self,
+        head: &Parts,
+        body: Incoming,
+    ) -> Result<Bytes, (StatusCode, Cow<'static, str>)> {
+        let said = |(status, why): Refusal| (status, why.into());
+        if let Err(refusal) = self.access.check(head) {
+            if let Some(left_out) = self.access.told.now() {
+                tracing::warn!(target: TARGET, event = "mcp_refused", why = refusal.1, left_out);
+            }
+            return Err(said(refusal));
+        }
+        // Two of them could mean two things.
+        let twice = head.headers.keys().find(|name| {
+            name.as_str().starts_with("mcp-") && head.headers.get_all(*name).iter().nth(1).is_some()
+        });
+        if let Some(name) = twice {
+            let why = format!("the header {name} occurs twice");
+            return Err((StatusCode::BAD_REQUEST, why.into()));
+        }
+        let (path, endpoint) = (head.uri.path(), self.behind.path());
+        if path != endpoint && !path.starts_with("/.well-known/") {
+            return Err((StatusCode::NOT_FOUND, format!("the endpoint is {endpoint}").into()));
+        }
+        if path != endpoint {
+            check_metadata(head).map_err(said)?;
+        }
+        if head.method == Method::POST {
+            check_json(head).map_err(said)?;
+        }
+        read(body, self.guard.max_line).await.map_err(said)
+    }
+
+    async fn message(&self, head: Parts, body: Bytes) -> Answered {
+        let read = match jsonrpc::read(&body) {
+            Line::One(message) => message,
+            Line::Batch => return self.batch(head, body).await,
+            Line::Unreadable { may_call_tool: true } if self.guard.mode == Mode::Enforce => {
+                const WHY: &str = "the body is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name) and could be a tool call, so it was not forwarded";
+                return refused(StatusCode::BAD_REQUEST, "null", PARSE_ERROR, WHY);
+            }
+            Line::Unreadable { .. } => {
+                return self.behind.other(Request::from_parts(head, body)).await;
+            }
+        };
+        let id_text = read.id.map_or("null", |id| id.get());
+        if let Some(header) = headers::mismatch(&head.headers, &read) {
+            let why = format!("the header {header} does not say what the body says");
+            return refused(StatusCode::BAD_REQUEST, id_text, MISMATCH, &why);
+        }
+        if B::IS_COMMAND && is_modern(&head.headers) {
+            let effects = lock(&self.guard.effects);
+            if let Some((code, why)) = headers::fault(&head.headers, &read, &effects.mirrored) {
+                return refused(StatusCode::BAD_REQUEST, id_text, code, &why);
+            }
+        }
+        let via = Via::of(&self.guard.server, &head);
+        let home = home(&via);
+        let id = read.token();
+        match (read.method.as_deref(), id) {
+            (Some("tools/call" | "tools/list"), Some(id)) => {
+                if let Err(refusal) = self.behind.admit(&head) {
+                    return *refusal;
+                }
+                let of = (via, home, id, id_text.into());
+                self.exchange(head, body.clone(), &read, of).await
+            }
+            (Some("tools/call"), None) => {
+                const WHY: &str = "the call was not made: the id of tools/call must be a string or an unambiguous number";
+                refused(StatusCode::BAD_REQUEST, "null", INVALID_REQUEST, WHY)
+            }
+            (Some("notifications/cancelled"), None) if self.cancelled(&via, &read, &body) => {
+                respond(StatusCode::ACCEPTED, Bytes::new())
+            }
+            (Some("initialize"), _) => {
+                let begun = Instant::now();
+                self.guard.watching.on_request(&read);
+                let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
+                if let Some(session) = Via::session_in(&self.guard.server, answer.headers()) {
+                    let begun = Session { begun, client: params::initializes(&read) };
+                    self.sessions.begin(Home { place: session, ..home }, begun);
+                }
+                answer
+            }
+            _ => {
+                self.guard.watching.on_request(&read);
+                self.behind.other(Request::from_parts(head, body.clone())).await
+            }
+        }
+    }
+
+    /// Hands a cancellation to the call of the same session or connection that it cancels; `false` if it may pass. One
+    /// that could cancel another client's call at the server ends here.
+    fn cancelled(&self, via: &Via, message: &Message<'_>, body: &Bytes) -> bool {
+        let id = Params::of(message).request_id.and_then(Token::read);
+        id.is_some_and(|id| {
+            self.running.cancel(&home(via), &id, body) || self.running.has(via.session(), &id)
+        })
+    }
+
+    async fn batch(&self, head: Parts, body: Bytes) -> Answered {
+        const WHY: &str = "tools/call, and its cancellation, in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
+        let asks = batch::asks(&body, usize::MAX, |_| false);
+        let cancels = || {
+            let ids = batch::parts(&body).filter_map(|part| params::cancelled(&part));
+            let mut ids = ids.filter(|id| self.running.has(None, id));
+            ids.next().is_some()
+        };
+        if self.guard.mode == Mode::Enforce && (matches!(asks, Asks::Tool) || cancels()) {
+            let refusals = answer::refusals(&batch::asked(&body), INVALID_REQUEST, WHY);
+            return respond(StatusCode::BAD_REQUEST, refusals.unwrap_or_default());
+        }
+        self.behind.other(Request::from_parts(head, body)).await
+    }
+
+    async fn exchange(
+        &self,
+        head: Parts,
+        body: Bytes,
+        message: &Message<'_>,
+        (mut via, home, id, id_text): (Via, Home, Token, Box<str>),
+    ) -> Answered {
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            const WHY: &str =
+                "too many calls run at once: this one was not made; send it again later";
+            return refused(StatusCode::SERVICE_UNAVAILABLE, &id_text, NOT_FORWARDED, WHY);
+        };
+        let is_call = message.is_tool_call() && self.guard.mode == Mode::Enforce;
+        let request = is_call.then(|| {
+            let client = self.guard.client(&home.caller).via(via.clone());
+            call::Request::read(&body, message, &client).ok()
+        });
+        let (mut request, mut unnamed) = (request.flatten(), None);
+        if let Some(request) = &mut request
+            && let Some(call) = self.unnamed(request, &via)
+        {
+            let own = match via.session() {
+                // The same request, sent once more.
+                Some(session) => {
+                    let digest = Digest::of_bytes(&body);
+                    let own = Digest::of_bytes(format!("{session} {id_text} {digest}"));
+                    own.to_string().into()
+                }
+                None => own_id(),
+            };
+            let begun = self.guard.equal_calls.begin(call, own).await;
+            via.begun(&begun);
+            if let Begun::As(call) = begun {
+                request.identity.give(call.id());
+                unnamed = Some(call);
+            }
+        }
+        let client = self.guard.client(&home.caller).via(via);
+        let mut proxy = self.guard.proxy(client).with_messages();
+        if let Some(client) = self.sessions.client(&home) {
+            proxy.know_client(client);
+        }
+        match request.map(|request| proxy.begin(request)) {
+            Some(Ok(finished)) => proxy.on_step(finished),
+            // It is no call, or refused.
+            _ => proxy.on_client(&Item::Line(body)),
+        }
+        let (response, answer) = oneshot::channel();
+        let (behind, headers) = (self.behind.at(&head.uri), head.headers);
+        let (reply, watched) = (Reply::new(response), Watched::new(unnamed));
+        let run = self.running.begin(&home, &id);
+        let exchange = Exchange::new(proxy, behind, headers.clone(), id, reply, watched.clone());
+        let longest = self.guard.limits.hard;
+        // It is large, and a task moves its future several times.
+        tokio::spawn(Box::pin(async move {
+            exchange.run(run, longest).await;
+            drop(place);
+        }));
+        let answer = answer.await.unwrap_or_else(|_| respond(StatusCode::ACCEPTED, Bytes::new()));
+        self.behind.kept(&headers, answer, &watched)
+    }
+}
+
+impl<B> Inside<B> {
+    /// A call that may change something and has no strong id, as equal ones see it.
+    fn unnamed(&self, request: &call::Request, via: &Via) -> Option<Call> {
+        let (tool, identity) = (&*request.call.tool, &request.identity);
+        if identity.is_strong() || !self.guard.may_change(tool) {
+            return None;
+        }
+        let arguments = request.arguments.get();
+        let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
+        let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
+        // It may be long.
+        let weak_id = identity.weak_id().map(|id| Digest::of_bytes(id).to_string().into());
+        // Without a session it is not known that it is the same client.
+        let joins = via.session().is_some() && weak_id.is_none();
+        Some(Call {
+            equals: equals(
+                via.caller(),
+                identity.conversation.as_deref(),
+                tool,
+                arguments,
+                request.continues,
+            ),
+            owner: via.owner().into(),
+            place: via.place().into(),
+            since: via.has_credential().then(|| self.sessions.began(&home(via))).flatten(),
+            weak_id,
+            joins_after: self.guard.equal_calls.joins_after(&request.arguments).filter(|_| joins),
+        })
+    }
+}
+
+fn home(via: &Via) -> Home {
+    Home { caller: via.caller().into(), place: via.place().into() }
+}
+
+/// The sessions whose beginnings the guard has seen.
+#[derive(Debug, Default)]
+struct Sessions(Mutex<HashMap<Home, Session>>);
+
+#[derive(Debug)]
+struct Session {
+    begun: Instant,
+    /// Its client, as `name/version`.
+    client: Option<Box<str>>,
+}
+
+impl Sessions {
+    fn begin(&self, home: Home, session: Session) {
+        let mut all = lock(&self.0);
+        if all.len() == MOST_SESSIONS {
+            let oldest = all.iter().min_by_key(|(_, session)| session.begun);
+            let oldest = oldest.map(|(home, _)| home.clone());
+            oldest.and_then(|oldest| all.remove(&oldest));
+        }
+        all.insert(home, session);
+    }
+
+    fn began(&self, home: &Home) -> Option<Instant> {
+        lock(&self.0).get(home).map(|session| session.begun)
+    }
+
+    fn client(&self, home: &Home) -> Option<Box<str>> {
+        lock(&self.0).get(home)?.client.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,383 @@
+//! The client's id by which a repeated call is recognised, and the conversation of a call.
+//!
+//! | the first that is present | conversation | strength |
+//! |---|---|---|
+//! | `_meta.idempotencyKey` | none | strong |
+//! | Codex's `_meta.callId` | `threadId` | strong if it was drawn at random, else weak |
+//! | Claude Code's `_meta["claudecode/toolUseId"]` | the variable `CLAUDE_PROJECT_DIR` of the guard, else `CLAUDE_CODE_SESSION_ID` | the same |
+//! | the members that an [`IdentityConfig`] of the configuration names | as configured | as configured, else the same |
+//!
+//! A strong id names one call forever, across connections, restarts and guards. A weak one (`functions.pay:0`) is used
+//! again in the next turn: it names a call of these arguments in this conversation of this connection or session, until
+//! the client has the answer; a call of unknown outcome keeps it for a minute.
+mod random;
+mod via;
+
+pub(crate) use self::via::Via;
+
+use self::random::is_random;
+use super::unknowns::Ended;
+use crate::wire::params::{Meta, text};
+use serde_json::value::RawValue;
+use std::{env, ffi::OsString, str::Utf8Error, time::Duration};
+use tool_reliability::config::IdentityConfig;
+use tr_core::{
+    CallParts, DedupeKey, Effect, ToolCall,
+    canonical::{Digest, Key, KeyParts, KeyScope, KeySource},
+    manifest::TtlOverride,
+};
+
+/// Claude Code's folder: a resumed session has a [`CLAUDE_SESSION`] of its own, so only this tells the conversation.
+const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
+
+/// The session that Claude Code gives to the servers that it starts.
+const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
+
+/// How long a weak id names a call of unknown outcome, and the request of a call over HTTP the call.
+const WEAK: Duration = Duration::from_secs(60);
+
+/// How long the record of a call over HTTP that has no strong id says that it may have run.
+const UNKNOWN: Duration = Duration::from_secs(600);
+
+/// The record of a read, or of a call that did not run, ends with its call.
+const AT_ONCE: Duration = Duration::ZERO;
+
+/// What the guard knows about its client before any call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Client {
+    /// Names the server, so that guards of several servers may share records.
+    server: Box<str>,
+    /// Names the connection.
+    pub(crate) connection: Box<str>,
+    claude_session: Option<Box<str>>,
+    rules: Vec<IdentityConfig>,
+    /// The HTTP request that carries the call, if one does.
+    via: Option<Via>,
+    /// What recognises a call of a host that runs its tools itself; `None` of other clients.
+    host: Option<Recognised>,
+}
+
+/// What recognises a host's call: no weak id, since one connection carries many conversations for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recognised {
+    /// A key, or a strong id.
+    ByIds,
+    /// A key; else the params, since keys are derived. Reads are made each time.
+    ByParams,
+}
+
+/// The identity of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    call: Option<CallId>,
+    /// The client's name of the call, whichever id it is recognised by.
+    client_id: Option<Box<str>>,
+    pub(crate) conversation: Option<Box<str>>,
+}
+
+/// The client's id of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CallId {
+    kind: Box<str>,
+    id: Box<str>,
+    strong: bool,
+    /// Whether the id is valid within this conversation only.
+    conversation: Option<Box<str>>,
+}
+
+/// The client's own key.
+const KEY: &str = "idempotencyKey";
+const CODEX: &str = "callId";
+const CLAUDE: &str = "claudecode/toolUseId";
+/// The HTTP request that carries the call.
+const BY_REQUEST: &str = "http";
+
+impl Client {
+    /// The client of a guard in front of `server`.
+    pub(crate) fn new(server: &str, connection: &str, rules: Vec<IdentityConfig>) -> Self {
+        let named = |name| env::var_os(name).filter(|value| !value.is_empty());
+        Self {
+            server: server.into(),
+            connection: connection.into(),
+            claude_session: claude_session(named(CLAUDE_PROJECT), named(CLAUDE_SESSION)),
+            rules,
+            ..Self::default()
+        }
+    }
+
+    /// The client of a host whose calls have their ids in the members of this rule.
+    pub(crate) fn of_host(mut self, rule: IdentityConfig, recognised: Recognised) -> Self {
+        self.claude_session = None;
+        self.rules.push(rule);
+        self.host = Some(recognised);
+        self
+    }
+
+    /// Whether this id recognises a call.
+    fn recognises(&self, id: &CallId) -> bool {
+        match self.host {
+            None => true,
+            Some(Recognised::ByIds) => id.strong,
+            Some(Recognised::ByParams) => &*id.kind == KEY,
+        }
+    }
+
+    /// The client of this HTTP request: what the guard knows of its own surroundings says nothing about it.
+    pub(crate) fn via(mut self, via: Via) -> Self {
+        self.claude_session = None;
+        self.connection = via.owner().into();
+        self.via = Some(via);
+        self
+    }
+
+    /// Names who may get the answer of a call that continues this state.
+    pub(crate) fn owner(&self, continues: Option<Digest>) -> String {
+        format!("{:?}", (&self.connection, self.via.as_ref().map(Via::caller), continues))
+    }
+
+    /// An equal call of another client that is in the way.
+    pub(crate) fn in_the_way(&self) -> Option<Option<Ended>> {
+        self.via.as_ref()?.in_the_way
+    }
+
+    /// For how long the call had run that this one joins.
+    pub(crate) fn joined(&self) -> Option<Duration> {
+        self.via.as_ref()?.joined
+    }
+
+    /// The conversation of calls that name none: the session, else the caller, else the connection.
+    fn home(&self) -> &str {
+        match &self.via {
+            Some(via) => via.session().unwrap_or(via.caller()),
+            None => &self.connection,
+        }
+    }
+
+    /// Whether its calls come over HTTP, where who calls has a credential.
+    pub(crate) const fn is_over_http(&self) -> bool {
+        self.via.is_some()
+    }
+
+    /// The key in the header of the HTTP request; an error if it is no text.
+    pub(crate) fn header_key(&self) -> Option<Result<&str, &Utf8Error>> {
+        Some(self.via.as_ref()?.key.as_ref()?.as_deref())
+    }
+
+    /// The identity of the call, by its key, if it has one, and the other members of its `_meta`.
+    pub(crate) fn identify(
+        &self,
+        tool: &str,
+        key: Option<&str>,
+        meta: &Meta<'_>,
+        raw: Option<&RawValue>,
+    ) -> Identity {
+        let (codex, thread) = (text(meta.codex_call), text(meta.codex_thread));
+        let (named, named_conversation) = self.named(tool, raw);
+        let claude = text(meta.claude_call);
+        let claude_session = self.claude_session.clone().filter(|_| claude.is_some());
+        let call = |kind: &str, id: Box<str>, strong, conversation| CallId {
+            kind: kind.into(),
+            id,
+            strong,
+            conversation,
+        };
+        let drawn = |kind, id: Box<str>, conversation| {
+            let strong = is_random(&id, tool);
+            Some(call(kind, id, strong, conversation))
+        };
+        let named_id = || named.as_ref().map(|named| named.id.clone());
+        let client_id = codex.clone().or_else(|| claude.clone()).or_else(named_id);
+        let id = key
+            .map(|key| call(KEY, key.into(), true, None))
+            .or_else(|| drawn(CODEX, codex?, thread.clone()))
+            .or_else(|| drawn(CLAUDE, claude?, claude_session.clone()));
+        let others = [meta.vscode, meta.opencode, meta.goose, meta.antigravity];
+        let conversation = thread
+            .or(claude_session)
+            .or(named_conversation)
+            .or_else(|| others.into_iter().find_map(text));
+        Identity { call: id.or(named), client_id, conversation }
+    }
+
+    /// The identity by the configuration's rules.
+    fn named(&self, tool: &str, raw: Option<&RawValue>) -> (Option<CallId>, Option<Box<str>>) {
+        if self.rules.is_empty() {
+            return (None, None);
+        }
+        let Some(raw) = raw else { return (None, None) };
+        let members: std::collections::HashMap<String, &RawValue> =
+            serde_json::from_str(raw.get()).unwrap_or_default();
+        let member = |name: &str| text(members.get(name).copied());
+        let mut conversation = None;
+        for rule in &self.rules {
+            let named = rule.conversation.as_deref().and_then(member);
+            let id = rule.call.as_deref().and_then(|name| Some((name, member(name)?)));
+            if let Some((name, id)) = id {
+                let strong = rule.strong.unwrap_or_else(|| is_random(&id, tool));
+                let call = CallId { kind: name.into(), id, strong, conversation: named.clone() };
+                return (Some(call), named.or(conversation));
+            }
+            conversation = conversation.or(named);
+        }
+        (None, conversation)
+    }
+
+    /// Whether the call's conversation outlives this process: the client names it, or it is a session or a credential
+    /// of HTTP.
+    pub(crate) fn is_in_conversation(&self, call: &ToolCall) -> bool {
+        self.via.is_some() || call.parts().context.session.as_deref() != Some(self.home())
+    }
+
+    /// The key that equal calls of this tool and conversation share: their params, whatever their ids.
+    pub(crate) fn equals(&self, call: &ToolCall) -> Key {
+        let digest = digest(call);
+        let parts = call.parts();
+        self.key("equals", session_of_equals(call), parts, KeySource::Derived(&digest))
+    }
+
+    /// The key of a call with this key of its caller's.
+    pub(crate) fn own_key(&self, parts: &CallParts, key: &str) -> Key {
+        self.key(KEY, None, parts, KeySource::Caller(key))
+    }
+
+    fn key(
+        &self,
+        kind: &str,
+        conversation: Option<&str>,
+        parts: &CallParts,
+        source: KeySource<'_>,
+    ) -> Key {
+        let scope = KeyScope::Session {
+            tenant: Some(&self.server),
+            workspace: Some(kind),
+            session: conversation,
+            actor: None,
+        };
+        let (namespace, tool, action) =
+            (parts.tool.namespace(), parts.tool.name(), parts.tool.action());
+        Key::derive(&KeyParts { scope, namespace, tool, action, source, step: None })
+    }
+}
+
+/// The session in which equal calls are looked for: the conversation, over HTTP else the caller.
+pub(crate) fn session_of_equals(call: &ToolCall) -> Option<&str> {
+    let parts = call.parts();
+    parts.idempotency.record_session.as_deref().or(parts.context.session.as_deref())
+}
+
+/// The digest of a call's params: params without a canonical form (half a surrogate pair, a name twice,
+/// `1e400`) are equal only byte for byte.
+pub(crate) fn digest(call: &ToolCall) -> Digest {
+    call.digest().unwrap_or_else(|_| Digest::of_bytes(call.parts().params.get()))
+}
+
+impl Identity {
+    /// Adds the identity to the call: for the loop guard, the logs, and its record. The record of a mutating
+    /// call with a strong id, or over HTTP with any, goes to the store, if there is one.
+    pub(crate) fn put_into(self, call: &mut ToolCall, client: &Client, effect: Effect) {
+        let session = self.conversation.as_deref().unwrap_or(client.home());
+        if let Some(via) = client.via.as_ref().filter(|_| self.conversation.is_none()) {
+            call.parts_mut().idempotency.record_session = Some(via.caller().into());
+        }
+        call.parts_mut().context.session = Some(session.into());
+        call.parts_mut().tool_call_id = self.client_id;
+        let Some(id) = self.call.filter(|id| client.recognises(id)) else {
+            if client.host.is_some() && effect == Effect::ReadOnly {
+                let ttls = &mut call.parts_mut().idempotency.ttls;
+                (ttls.done, ttls.failed) = (Some(AT_ONCE), Some(AT_ONCE));
+            }
+            return;
+        };
+        if call.digest().is_err() {
+            // The layer refuses it for its params, as it refuses any call with the caller's own key.
+            if &*id.kind == KEY {
+                return call.parts_mut().idempotency.key = Some(id.id);
+            }
+            if effect == Effect::ReadOnly {
+                return;
+            }
+        }
+        let mut digest = digest(call);
+        if let Some(via) = client.via.as_ref().filter(|_| id.strong) {
+            digest = via.digest(digest);
+        }
+        let mut key = if id.strong {
+            let scope = id.conversation.as_deref();
+            client.key(&id.kind, scope, call.parts(), KeySource::Caller(&id.id))
+        } else {
+            // What the guard gave may be continued by another session of the caller.
+            let caller = client.via.as_ref().filter(|_| &*id.kind == BY_REQUEST).map(Via::caller);
+            let conversation = self.conversation.as_deref().unwrap_or_default();
+            let lengths = [conversation.len(), id.id.len()];
+            let source = format!("{lengths:?} {conversation} {} {digest}", id.id);
+            let scope = caller.unwrap_or(&client.connection);
+            client.key("weak", Some(scope), call.parts(), KeySource::Caller(&source))
+        };
+        if let Some(from) = &call.parts().idempotency.continues {
+            key = key.continued(from);
+        }
+        let mut ttls = TtlOverride::default();
+        match (effect, id.strong) {
+            (Effect::ReadOnly, _) => (ttls.done, ttls.failed) = (Some(AT_ONCE), Some(AT_ONCE)),
+            // A mutating call that failed after it ran is kept as a success is; one that did not run, not at all.
+            // What is written to standard output is the client's.
+            (_, false) => {
+                let is_given = client.via.is_some() && &*id.kind == BY_REQUEST;
+                let (done, unknown) = if is_given { (WEAK, UNKNOWN) } else { (AT_ONCE, WEAK) };
+                (ttls.done, ttls.failed) = (Some(done), Some(AT_ONCE));
+                ttls.unknown = Some(unknown);
+            }
+            _ => {}
+        }
+        let parts = &mut call.parts_mut().idempotency;
+        parts.id = Some(DedupeKey { key, digest });
+        parts.ttls = ttls;
+        // A connection on standard input and output ends with the guard, and so does what a weak id says there.
+        parts.in_process = effect != Effect::Mutating || !(id.strong || client.via.is_some());
+        if &*id.kind == KEY {
+            parts.key = Some(id.id);
+        }
+    }
+
+    /// Whether anything says by what the call is recognised.
+    pub(crate) const fn is_named(&self) -> bool {
+        self.call.is_some()
+    }
+
+    /// Whether an id names the call for ever.
+    pub(crate) fn is_strong(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.strong)
+    }
+
+    /// The client's id, if it does not name the call for ever.
+    pub(crate) fn weak_id(&self) -> Option<&str> {
+        self.call.as_ref().filter(|call| !call.strong).map(|call| &*call.id)
+    }
+
+    /// Gives a call without a strong id one of the guard's.
+    pub(crate) fn give(&mut self, id: &str) {
+        if !self.is_strong() {
+            let (kind, id) = (BY_REQUEST.into(), id.into());
+            self.call = Some(CallId { kind, id, strong: false, conversation: None });
+        }
+    }
+
+    /// Whether the caller declares that this is a call of its own.
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| &*call.kind == KEY)
+    }
+}
+
+/// The conversation that Claude Code gives to the servers that it starts. Readers of the records need not
+/// learn the folder's name, so its digest is used.
+fn claude_session(project: Option<OsString>, session: Option<OsString>) -> Option<Box<str>> {
+    let of_project = |folder: OsString| {
+        let digest = Digest::of_bytes(folder.as_encoded_bytes()).to_string();
+        format!("project-{}", &digest[..32]).into_boxed_str()
+    };
+    let of_session = |id: OsString| id.into_string().ok().map(String::into_boxed_str);
+    project.map(of_project).or_else(|| of_session(session?))
+}
+
+#[cfg(test)]
+mod tests;

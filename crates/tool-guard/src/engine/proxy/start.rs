@@ -1,0 +1,187 @@
+//! The start of a call: its identity, the calls that block it, and its record.
+use super::{Finished, Proxy};
+use crate::engine::{
+    call::{Request, Trace},
+    equal_calls::{Call, Uncut, equals, own_id},
+    failure::Failure,
+    identity::{self, Identity},
+    options::Mode,
+    unknowns::{self, Barred},
+    warnings::Repeatable,
+};
+use serde_json::Value;
+use std::{fmt::Write as _, process, sync::Arc};
+use tower::ServiceExt;
+use tr_core::{
+    CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall, call::Attachment,
+    internal::lock, printable,
+};
+
+/// How much of a param's value a record shows, in characters.
+const SHOWN: usize = 200;
+
+impl Proxy {
+    pub(super) fn start(&mut self, request: Request) -> Option<Finished> {
+        let Request { call: mut mcp, arguments, mut identity, continues, traceparent, said } =
+            request;
+        let tool = mcp.tool.clone();
+        let mut parts = CallParts::new(&*tool, arguments);
+        parts.own_params = true;
+        parts.request_id = Some(mcp.id.to_string().into());
+        parts.idempotency.continues = continues;
+        parts.trace.traceparent = traceparent;
+        parts.retry =
+            self.host_runs.then(|| RetryOverride { attempts: Some(1), ..RetryOverride::default() });
+        self.watching.attribute(&mut parts, &said);
+        if let Some(client) = said.client {
+            self.know_client(client);
+        }
+        parts.turn = said.turn;
+        let mut call = ToolCall::from(parts);
+        let is_keyed = identity.is_keyed();
+        call = self.declared(call, &tool, is_keyed);
+        let effect = DefaultPolicy.effect(&call);
+        let may_join = effect == Effect::Mutating && self.mode == Mode::Enforce && !self.host_runs;
+        let uncut = if may_join { self.among_equals(&call, &identity) } else { None };
+        if let Some(uncut) = &uncut {
+            identity.give(uncut.id());
+        }
+        identity.put_into(&mut call, &self.client, effect);
+        let own = call.parts().idempotency.id.map(|id| id.key);
+        self.key = own;
+        if let Some(own) = own.filter(|_| self.mode == Mode::Enforce) {
+            self.wire.lock().in_flight.name(&mcp.id, own);
+        }
+        let store = self.wire.store().filter(|_| effect == Effect::Mutating);
+        if own.is_some() && store.is_some() {
+            call.parts_mut().idempotency.about = Some(self.about(&call));
+        }
+        mcp.trace = Trace {
+            record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
+            equals: (effect == Effect::Mutating).then(|| {
+                let owner = self.client.owner(call.parts().idempotency.continues);
+                self.wire.unknowns.equals(self.client.equals(&call), own, &owner)
+            }),
+            is_of_caller: self.client.is_over_http(),
+            joined: self.client.joined().or_else(|| uncut.as_ref()?.joined),
+        };
+        let mcp = Arc::new(mcp);
+        call.parts_mut().attachment = Attachment::new(mcp.clone());
+        let repeatable = Repeatable::of(&call);
+        let counted = self.watching.begin(&mcp, &call);
+        if self.mode == Mode::Enforce
+            && self.wire.lock().gone
+            && mcp.trace.record.is_none()
+            && self.wire.claim_of(&call).is_none()
+        {
+            // No layer may retry it, delay it or count it for a breaker. A recorded end of the same call
+            // is still returned.
+            let refused = Err(Failure::SERVER_GONE_BEFORE.into());
+            if let Some(counted) = counted {
+                counted.end(&refused);
+            }
+            return Some((mcp, repeatable, refused));
+        }
+        // A caller that gives it a key of its own declares that it is intended. A host that runs its tools may
+        // have been forbidden to make the earlier call.
+        let is_declared = || call.parts().effect_declared || lock(&self.effects).is_harmful(&tool);
+        let may_bar = !is_keyed && (!self.host_runs || is_declared());
+        let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && may_bar);
+        let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
+        let (stack, wire) = (self.stack.clone(), self.wire.clone());
+        let is_in_conversation = self.client.is_in_conversation(&call);
+        let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
+        let run = async move {
+            // While it runs, equal calls may join it.
+            let _uncut = uncut;
+            let mut barred = in_the_way.map(Barred::by_cut);
+            if let Some((equals, by)) = bars.filter(|_| barred.is_none()) {
+                barred = match &store {
+                    Some(store) => wire.unknowns.still(by, &equals, own, store).await,
+                    None => Some(by),
+                };
+            }
+            let compares = barring.is_some() && is_in_conversation && barred.is_none();
+            let barred = match store.filter(|_| compares) {
+                Some(store) => unknowns::in_store(&store, &call).await,
+                None => Ok(barred),
+            };
+            let end = match barred {
+                Ok(Some(barred)) => {
+                    let barred = barred.of(&call);
+                    barred.log(call.parts().tool.full_name());
+                    Err(barred.into())
+                }
+                Ok(None) => stack.oneshot(call).await,
+                Err(not_compared) => Err(not_compared.into()),
+            };
+            if let Some(counted) = counted {
+                counted.end(&end);
+            }
+            (mcp, repeatable, end)
+        };
+        self.calls.begin(Box::pin(run))
+    }
+
+    /// What a person who settles the call reads of it.
+    fn about(&self, call: &ToolCall) -> Box<str> {
+        let mut lines = format!("server: {}\nguard: process {}", self.server, process::id());
+        if let Some(client) = &self.client_name {
+            let _ = write!(lines, "\nclient: {}", printable(client));
+        }
+        let shown = call.manifest().map_or(&[][..], |tool| &tool.shown_in_records);
+        if !shown.is_empty() {
+            let params: Value = serde_json::from_str(call.parts().params.get()).unwrap_or_default();
+            for pointer in shown {
+                if let Some(value) = params.pointer(&pointer.to_string()) {
+                    let value: String = value.to_string().chars().take(SHOWN).collect();
+                    let _ = write!(lines, "\n{pointer}: {}", printable(&value));
+                }
+            }
+        }
+        lines.into()
+    }
+
+    /// The call with what is known of its tool. A key is its caller's promise that it must not be made twice, whatever
+    /// the server says of the tool.
+    fn declared(&self, mut call: ToolCall, tool: &str, is_keyed: bool) -> ToolCall {
+        let effects = lock(&self.effects);
+        let known = effects.of(tool);
+        let undeclared = effects.undeclared(tool);
+        drop(effects);
+        let by_server = known.as_ref().and_then(|known| known.by_server);
+        if let Some(known) = known {
+            call = call.manifested(known.manifest);
+        }
+        let parts = call.parts_mut();
+        (parts.effect, parts.effect_declared) = match by_server {
+            Some(_) if is_keyed => (Effect::Mutating, false),
+            Some(effect) => (effect, true),
+            None if parts.effect_declared => (parts.effect, true),
+            None => (undeclared.unwrap_or(parts.effect), false),
+        };
+        call
+    }
+
+    /// The place of a call without an id among equal ones of its connection. Over HTTP, its door has found it.
+    fn among_equals(&self, call: &ToolCall, identity: &Identity) -> Option<Uncut> {
+        if identity.is_named() || self.client.is_over_http() || self.wire.derived {
+            return None;
+        }
+        let parts = call.parts();
+        let joins_after = self.equal_calls.joins_after(&parts.params)?;
+        let connection = &*self.client.connection;
+        let (digest, continues) = (identity::digest(call), parts.idempotency.continues);
+        let equals = equals(
+            connection,
+            identity.conversation.as_deref(),
+            parts.tool.name(),
+            digest,
+            continues,
+        );
+        let (owner, place) = (connection.into(), connection.into());
+        let joins_after = Some(joins_after);
+        let call = Call { equals, owner, place, since: None, weak_id: None, joins_after };
+        Some(self.equal_calls.begin_now(call, own_id()))
+    }
+}

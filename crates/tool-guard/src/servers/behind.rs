@@ -1,0 +1,144 @@
+//! A server at an address behind the exchanges.
+use super::upstream::{Events, Upstream};
+use crate::{
+    engine::{
+        backend::{Backend, refused},
+        guard::Guard,
+        heard::{Hearing, Posted},
+        presence::Presence,
+        proxy::too_long,
+    },
+    front::{
+        body::{Answered, EndsAtOnce},
+        events::{EVENTS, body_of, event},
+    },
+    wire::{
+        http_names::LAST_EVENT,
+        jsonrpc::{self, Line, NOT_FORWARDED},
+        lines::Oversized,
+        sse::Content,
+    },
+};
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use http_body_util::BodyExt as _;
+use hyper::{
+    Method, Request, Response, StatusCode, Uri,
+    body::Incoming,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
+};
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep};
+use tr_core::BoxError;
+
+/// How long `initialize` waits for a server that is about to start, or whose gateway has no way to it yet.
+const STARTS: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(250);
+
+/// A server at an address. Requests that are no guarded calls pass.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    upstream: Upstream,
+    guard: Arc<Guard>,
+}
+
+impl Remote {
+    pub(crate) const fn new(upstream: Upstream, guard: Arc<Guard>) -> Self {
+        Self { upstream, guard }
+    }
+
+    fn passed(&self, response: Response<Incoming>) -> Answered {
+        let (mut head, body) = response.into_parts();
+        let media = head.headers.get(CONTENT_TYPE);
+        let is_stream =
+            media.is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"));
+        let body = if is_stream {
+            head.headers.remove(CONTENT_LENGTH);
+            body_of(watched(body, self.guard.clone()))
+        } else {
+            body.map_err(BoxError::from).boxed_unsync()
+        };
+        Response::from_parts(head, body)
+    }
+}
+
+impl Backend for Remote {
+    fn at(&self, uri: &Uri) -> Self {
+        Self { upstream: self.upstream.at(uri), guard: self.guard.clone() }
+    }
+
+    fn path(&self) -> &str {
+        self.upstream.path()
+    }
+
+    fn post(&self, posted: Posted, _: Option<&Presence>) -> Hearing {
+        self.upstream.post(posted)
+    }
+
+    async fn other(&self, request: Request<Bytes>) -> Answered {
+        let begins = matches!(jsonrpc::read(request.body()), Line::One(it) if it.is_initialize());
+        // One that is resumed may carry the answer of a call.
+        let is_own = request.method() == Method::GET && !request.headers().contains_key(LAST_EVENT);
+        let until = begins.then(|| Instant::now() + STARTS);
+        loop {
+            let passed = self.upstream.pass(&request, begins).await;
+            let may_start = match &passed {
+                Ok(response) => has_no_way(response),
+                Err(failure) => failure.ran() == tr_core::Ran::No && failure.is_transient(),
+            };
+            if may_start && until.is_some_and(|until| Instant::now() + AGAIN < until) {
+                sleep(AGAIN).await;
+                continue;
+            }
+            return match passed {
+                Ok(response) => {
+                    let mut answer = self.passed(response);
+                    let is_stream = answer.headers().get(CONTENT_TYPE) == Some(&EVENTS);
+                    if is_own && is_stream {
+                        answer.extensions_mut().insert(EndsAtOnce);
+                    }
+                    answer
+                }
+                Err(failure) => {
+                    let id = jsonrpc::id_text(request.body());
+                    refused(StatusCode::BAD_GATEWAY, &id, NOT_FORWARDED, &failure.to_string())
+                }
+            };
+        }
+    }
+}
+
+/// The event in the place of an answer that is too long.
+fn oversized(long: &Oversized) -> Option<Bytes> {
+    let id = long.id.as_deref().filter(|_| !long.asks)?;
+    Some(event(&too_long(long, Some(id)), None))
+}
+
+/// Whether a gateway in front of the server answers that it knows no way to it. MCP's own 404 is JSON.
+fn has_no_way(response: &Response<Incoming>) -> bool {
+    let media = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    response.status() == StatusCode::NOT_FOUND
+        && !media.is_some_and(|media| media.starts_with(b"application/json"))
+}
+
+/// The events of a stream: what they say of the tools is read, and words in the guard's name are removed.
+fn watched(
+    body: Incoming,
+    guard: Arc<Guard>,
+) -> impl Stream<Item = Result<Bytes, BoxError>> + Send {
+    let events = Events::new(body, guard.max_line);
+    stream::try_unfold((Some(events), guard), |(events, guard)| async move {
+        let Some(mut events) = events else { return Ok(None) };
+        let Some(piece) = events.next().await? else {
+            return Ok(Some((events.rest(), (None, guard))));
+        };
+        let bytes = match &piece.content {
+            Content::Message(line) => {
+                guard.overheard(line).map(|line| event(&line, Some(&piece.raw)))
+            }
+            Content::Oversized(long) => oversized(long),
+            Content::None => None,
+        };
+        Ok(Some((bytes.unwrap_or(piece.raw), (Some(events), guard))))
+    })
+}

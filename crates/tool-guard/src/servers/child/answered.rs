@@ -1,0 +1,179 @@
+//! The responses to requests that are no guarded calls.
+use crate::{
+    engine::{
+        answer, backend::refused, failure::Failure, guard::Guard, heard::Heard, proxy::too_long,
+    },
+    front::{
+        body::{Answered, respond},
+        events::{event, stream},
+    },
+    servers::connection::Post,
+    wire::{
+        batch,
+        jsonrpc::{self, Line, NOT_FORWARDED},
+    },
+};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::{
+    Response, StatusCode,
+    header::{ALLOW, HeaderValue, RETRY_AFTER},
+};
+use std::{io, sync::Arc, time::Duration};
+use tr_core::{FailureInfo, Ran, Verdict};
+
+/// What a body asks.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// The JSON text of the first request's id.
+    pub(super) id: Box<str>,
+    /// The method of a message that is alone.
+    pub(super) method: Option<Box<str>>,
+    pub(super) requests: usize,
+}
+
+/// The server answered with this JSON-RPC error.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IsError(pub(super) i64);
+
+/// The server will not answer, and this is known of the request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NotAnswered(pub(super) Ran);
+
+impl Asked {
+    /// # Errors
+    /// If it is no message.
+    pub(super) fn of(body: &Bytes) -> Result<Self, Box<Answered>> {
+        match jsonrpc::read(body) {
+            Line::One(message) => Ok(Self {
+                id: message.id.map_or("null", |id| id.get()).into(),
+                requests: usize::from(message.method.is_some() && message.id.is_some()),
+                method: message.method.as_deref().map(Into::into),
+            }),
+            Line::Batch => {
+                let mut ids = batch::requests(body);
+                let id = ids.next().map(|id| id.get().into());
+                let requests = usize::from(id.is_some()) + ids.count();
+                Ok(Self { id: id.unwrap_or_else(|| "null".into()), method: None, requests })
+            }
+            Line::Unreadable { .. } => {
+                const WHY: &str = "the body was not forwarded: it is not valid JSON (syntax error, invalid UTF-8 or a duplicate member name)";
+                Err(Box::new(refused(StatusCode::BAD_REQUEST, "null", -32700, WHY)))
+            }
+        }
+    }
+}
+
+/// The response to what was posted: the answer alone, or a stream if there is more, or if it `is_primed`.
+pub(super) async fn answered(
+    mut post: Post,
+    guard: &Arc<Guard>,
+    asked: &Asked,
+    is_primed: bool,
+) -> Answered {
+    let mut first = None;
+    if !is_primed {
+        let Some(heard) = post.next().await else { return empty(StatusCode::ACCEPTED) };
+        match heard {
+            Heard::Message { line, .. }
+                if asked.requests == 1 && jsonrpc::answered(&line).is_some() =>
+            {
+                let mut answer = respond(StatusCode::OK, heard_line(guard, line.clone()));
+                if let Some(code) = error_code(&line) {
+                    answer.extensions_mut().insert(IsError(code));
+                }
+                return answer;
+            }
+            Heard::Refused(response) => {
+                let (head, body) = response.into_parts();
+                return respond(head.status, body);
+            }
+            heard @ (Heard::Failed(_) | Heard::Oversized(_)) => {
+                let mut answer = refuse(StatusCode::BAD_GATEWAY, &asked.id, &heard);
+                if let Heard::Failed(failure) = &heard {
+                    answer.extensions_mut().insert(NotAnswered(failure.ran()));
+                }
+                return answer;
+            }
+            heard => first = Some(heard),
+        }
+    }
+    let (guard, id) = (guard.clone(), asked.id.clone());
+    let events = futures_util::stream::iter(first).chain(post);
+    stream(events.filter_map(move |heard| {
+        let line = match heard {
+            Heard::Message { line, .. } => Some(heard_line(&guard, line)),
+            heard => failure_line(&id, &heard),
+        };
+        std::future::ready(line.map(|line| Ok(event(&line, None))))
+    }))
+}
+
+fn heard_line(guard: &Guard, line: Bytes) -> Bytes {
+    guard.overheard(&line).unwrap_or(line)
+}
+
+/// The answer to a request that the server does not answer.
+fn failure_line(id: &str, heard: &Heard) -> Option<Bytes> {
+    let text = match heard {
+        Heard::Failed(failure) => failure.to_string(),
+        Heard::Oversized(line) => {
+            return Some(too_long(line, line.id.as_deref().or(Some(id))));
+        }
+        Heard::Refused(response) => return Some(response.body().clone()),
+        _ => return None,
+    };
+    Some(answer::refusal(id, NOT_FORWARDED, &text))
+}
+
+/// A response that says why there is no answer.
+pub(super) fn refuse(status: StatusCode, id: &str, heard: &Heard) -> Answered {
+    respond(status, failure_line(id, heard).unwrap_or_default())
+}
+
+/// A response without a body.
+pub(super) fn empty(status: StatusCode) -> Answered {
+    let mut response = Response::new(Empty::new().map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
+    response
+}
+
+/// What is heard of a server that no process could be made for.
+pub(super) fn failed(error: &io::Error) -> Heard {
+    let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::TRANSIENT);
+    Heard::Failed(Failure::said(format!("the MCP server cannot be started: {error}"), facts))
+}
+
+/// The answer to a discovery, of a server that knows sessions only: as older servers give it.
+pub(super) fn of_sessions(id: &str) -> Answered {
+    const WHY: &str =
+        "Bad Request: the server speaks versions of MCP with sessions only: send initialize";
+    refused(StatusCode::BAD_REQUEST, id, -32000, WHY)
+}
+
+pub(super) fn not_allowed() -> Answered {
+    let mut answer =
+        refused(StatusCode::METHOD_NOT_ALLOWED, "null", -32000, "use POST, GET or DELETE");
+    answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+    answer
+}
+
+pub(super) fn not_started(id: &str, error: &io::Error) -> Answered {
+    refuse(StatusCode::BAD_GATEWAY, id, &failed(error))
+}
+
+fn error_code(line: &[u8]) -> Option<i64> {
+    jsonrpc::error(line).map(|error| error.code().unwrap_or_default())
+}
+
+/// The answer beyond a limit that may hold for so long: nothing ran.
+pub(super) fn full(id: &str, what: &str, wait: Duration) -> Answered {
+    let seconds = wait.as_millis().div_ceil(1_000).max(1);
+    let why = format!("{what}: the request was not forwarded; send it again in {seconds} s");
+    let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, id, -32000, &why);
+    if let Ok(seconds) = HeaderValue::from_str(&seconds.to_string()) {
+        answer.headers_mut().insert(RETRY_AFTER, seconds);
+    }
+    answer
+}

@@ -1,0 +1,73 @@
+//! Requests of the protocol without sessions: all clients share a child.
+use super::{
+    Inside,
+    answered::{self, Asked, answered, not_started, of_sessions},
+    session::{self, caller},
+};
+use crate::{
+    front::body::Answered,
+    servers::connection::{Connection, Sharing},
+    wire::{http_names::status_of, jsonrpc::METHOD_NOT_FOUND},
+};
+use bytes::Bytes;
+use hyper::HeaderMap;
+use std::io;
+use tr_core::{Ran, internal::lock};
+
+impl Inside {
+    /// The child of requests without a session, for one with these headers.
+    pub(super) fn child(&self, headers: &HeaderMap) -> io::Result<Connection> {
+        let mut shared = lock(&self.shared);
+        let child = match shared.child.as_ref().filter(|child| !child.is_gone()) {
+            Some(child) => child.clone(),
+            None => {
+                let child = self.start(Sharing::Clients)?;
+                shared.child.insert(child).clone()
+            }
+        };
+        let caller = caller(headers);
+        // Clients without a credential are not told apart.
+        let is_other = shared.caller.is_some() && shared.caller != caller;
+        if caller.is_none() || is_other {
+            child.mix();
+        }
+        shared.caller = caller.or(shared.caller);
+        drop(shared);
+        Ok(child)
+    }
+
+    /// Answers a request of the protocol without sessions.
+    pub(super) async fn modern(&self, headers: &HeaderMap, body: Bytes, asked: &Asked) -> Answered {
+        let discovers = asked.method.as_deref() == Some("server/discover");
+        if discovers && lock(&self.shared).is_legacy {
+            return of_sessions(&asked.id);
+        }
+        let child = match self.child(headers) {
+            Ok(child) => child,
+            Err(error) => return not_started(&asked.id, &error),
+        };
+        let mut answer = answered(child.post(body, false, None), &self.guard, asked, false).await;
+        let code = answer.extensions().get::<answered::IsError>().map(|it| it.0);
+        let unanswered = answer.extensions().get::<answered::NotAnswered>();
+        if discovers && unanswered.is_some_and(|it| it.0 == Ran::Unknown) {
+            // Some servers end when their first request is no `initialize`.
+            return of_sessions(&asked.id);
+        }
+        let Some(code) = code else {
+            lock(&self.shared).is_modern |= discovers;
+            return answer;
+        };
+        if discovers && session::is_of_legacy(code) && !lock(&self.shared).is_modern {
+            // Other codes may be of this request alone.
+            if code == METHOD_NOT_FOUND {
+                let mut shared = lock(&self.shared);
+                shared.is_legacy = true;
+                // No client will ask it anything.
+                shared.child.take_if(|_| child.streams() == 0).as_ref().inspect(|it| it.end());
+            }
+            return of_sessions(&asked.id);
+        }
+        *answer.status_mut() = status_of(code);
+        answer
+    }
+}

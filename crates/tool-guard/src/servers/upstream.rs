@@ -1,0 +1,111 @@
+//! The MCP server behind an address: messages are posted to it, and its answers are heard.
+mod alive;
+mod body;
+mod elsewhere;
+mod faults;
+mod headers;
+mod http;
+mod posting;
+mod preflight;
+
+pub(crate) use self::{
+    body::Events,
+    faults::{error, is_protocol_refusal},
+    http::request,
+    preflight::client_meta,
+};
+use self::{
+    faults::{About, Kind, failure},
+    http::Server,
+    posting::Exchange,
+};
+use crate::{
+    engine::{
+        failure::Failure,
+        heard::{Hearing, Posted},
+        options::{HttpOptions, StatusRules},
+    },
+    wire::http_names::SESSION,
+};
+use anyhow::Context as _;
+use bytes::Bytes;
+use hyper::{Method, Request, Response, Uri, body::Incoming};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// The server behind `--upstream`.
+#[derive(Clone, Debug)]
+pub(crate) struct Upstream {
+    server: Arc<Server>,
+    /// The address of messages; `None` for that of the options.
+    uri: Option<Uri>,
+}
+
+impl Upstream {
+    /// The server of the options; messages of more than `max_line` bytes are not kept.
+    ///
+    /// # Errors
+    /// If there is no address, or it may not be used.
+    pub(crate) fn new(
+        options: &HttpOptions,
+        status: StatusRules,
+        max_line: usize,
+    ) -> anyhow::Result<Self> {
+        let url = options.upstream.as_ref().context("--upstream is missing")?;
+        let server = Arc::new(Server::new(url, options, status, max_line)?);
+        Ok(Self { server, uri: None })
+    }
+
+    /// The server as a client's request at this address reaches it.
+    pub(crate) fn at(&self, uri: &Uri) -> Self {
+        Self { server: self.server.clone(), uri: Some(self.server.on_server(uri)) }
+    }
+
+    /// Posts a message. What is heard ends when nothing more can come; dropping it closes the connection.
+    pub(crate) fn post(&self, posted: Posted) -> Hearing {
+        let uri = self.uri.as_ref().unwrap_or_else(|| self.server.url()).clone();
+        Exchange::new(self.server.clone(), uri, posted).hearing()
+    }
+
+    /// Passes a request on, and its response back.
+    ///
+    /// # Errors
+    /// If the server gave no response, or one that leads elsewhere.
+    pub(crate) async fn pass(
+        &self,
+        request: &Request<Bytes>,
+        is_initialize: bool,
+    ) -> Result<Response<Incoming>, Failure> {
+        let server = &*self.server;
+        let mut uri = server.on_server(request.uri());
+        let peer = server.alive.peer(uri.query(), request.headers());
+        let is_endpoint = request.uri().path() == self.path();
+        let headers = server.take(request.headers());
+        let sent = server.send_on(request.method(), &mut uri, &headers, request.body()).await;
+        let elsewhere = match &sent {
+            Ok((head, _)) if is_endpoint => {
+                server.elsewhere(request.headers(), is_initialize, head).await
+            }
+            _ => None,
+        };
+        let fault = match (sent, elsewhere) {
+            (Err(fault), _) | (_, Some(fault)) => fault,
+            (Ok((head, body)), None) => {
+                let shows_life = is_endpoint && request.method() != Method::DELETE;
+                if head.status.is_success() && shows_life {
+                    server.alive.note(peer, Instant::now());
+                }
+                return Ok(Response::from_parts(head, body));
+            }
+        };
+        let has_session = request.headers().contains_key(SESSION);
+        let host = server.host();
+        let about = About { kind: Kind::Message, has_session, is_modern: false, host };
+        Err(failure(&fault, about))
+    }
+
+    /// The path of the endpoint.
+    pub(crate) fn path(&self) -> &str {
+        self.server.path()
+    }
+}

@@ -1,0 +1,103 @@
+//! Bodies of responses.
+use crate::{
+    front::body::announced,
+    wire::{
+        lines::Oversized,
+        scan::IdScan,
+        sse::{Piece, Splitter},
+    },
+};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use std::time::Duration;
+use tokio::time::timeout;
+use tr_core::causes;
+
+/// The events of a response.
+pub(crate) struct Events {
+    body: Incoming,
+    splitter: Splitter,
+}
+
+impl Events {
+    /// Events of more than `limit` bytes are skipped.
+    pub(crate) fn new(body: Incoming, limit: usize) -> Self {
+        Self { body, splitter: Splitter::new(limit) }
+    }
+
+    /// The next part of the stream; `None` after the last.
+    ///
+    /// # Errors
+    /// If the connection ended first.
+    pub(crate) async fn next(&mut self) -> hyper::Result<Option<Piece>> {
+        loop {
+            if let Some(piece) = self.splitter.next() {
+                return Ok(Some(piece));
+            }
+            let Some(frame) = self.body.frame().await else { return Ok(None) };
+            if let Ok(data) = frame?.into_data() {
+                self.splitter.feed(&data);
+            }
+        }
+    }
+
+    /// The bytes of an event that never ended.
+    pub(crate) fn rest(mut self) -> Bytes {
+        self.splitter.rest()
+    }
+}
+
+/// How the body of a response ended.
+#[derive(Debug)]
+pub(super) enum Body {
+    Whole(Bytes),
+    /// It is longer than the limit; its beginning, and the rest to be read.
+    Longer(BytesMut, Incoming),
+    /// The connection ended first, for this reason.
+    Torn(Bytes, String),
+}
+
+/// Reads a body of at most `limit` bytes.
+pub(super) async fn read(mut body: Incoming, limit: usize) -> Body {
+    let mut all = BytesMut::with_capacity(announced(&body, limit));
+    loop {
+        match body.frame().await {
+            None => return Body::Whole(all.freeze()),
+            Some(Err(error)) => return Body::Torn(all.freeze(), last_cause(&error)),
+            Some(Ok(frame)) => {
+                let Ok(data) = frame.into_data() else { continue };
+                all.extend_from_slice(&data);
+                if all.len() > limit {
+                    return Body::Longer(all, body);
+                }
+            }
+        }
+    }
+}
+
+/// The body of a refusal. The status says what happened, also where the body breaks off.
+pub(super) async fn brief(body: Incoming, limit: usize, patience: Duration) -> Bytes {
+    match timeout(patience, read(body, limit)).await {
+        Ok(Body::Whole(body) | Body::Torn(body, _)) => body,
+        Ok(Body::Longer(..)) | Err(_) => Bytes::new(),
+    }
+}
+
+/// Reads the rest of a body that is too long to be kept.
+pub(super) async fn skip(begun: &[u8], mut rest: Incoming) -> Oversized {
+    let (mut scan, mut bytes) = (IdScan::default(), begun.len());
+    scan.feed(begun);
+    while let Some(Ok(frame)) = rest.frame().await {
+        if let Ok(data) = frame.into_data() {
+            bytes += data.len();
+            scan.feed(&data);
+        }
+    }
+    Oversized::of(bytes, scan)
+}
+
+/// The innermost cause, which says what happened.
+pub(super) fn last_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    causes(error).last().map(ToString::to_string).unwrap_or_default()
+}

@@ -1,0 +1,383 @@
+//! One posted message, and what is heard after it: the response, and the streams that resume it.
+use super::{
+    alive::Peer,
+    body::{Body, Events, brief, read, skip},
+    faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
+    headers::{is_event_stream, of_stream},
+    http::Server,
+    preflight,
+};
+use crate::{
+    engine::{
+        failure::Failure,
+        heard::{Asks, Heard, Hearing, Posted, answers},
+        options::Preflight,
+    },
+    front::access::text,
+    wire::{
+        http_names::{LAST_EVENT, SESSION, is_modern},
+        lines::Oversized,
+        sse::{Content, Piece},
+    },
+};
+use bytes::Bytes;
+use futures_util::stream;
+use hyper::{
+    HeaderMap, Method, Response, StatusCode, Uri,
+    body::Incoming,
+    header::{CONTENT_TYPE, HeaderValue},
+    http::response,
+};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long a server that cannot be reached, or a stream that was cut, is tried again.
+const REACH: Duration = Duration::from_secs(10);
+/// How long a gateway that has lost its server is asked again for a session.
+const ROUTE: Duration = Duration::from_secs(5);
+/// How long a preflight may take.
+const BRIEF: Duration = Duration::from_secs(10);
+/// The first pause before another attempt; each later one is twice as long.
+const PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A posted message.
+pub(super) struct Exchange {
+    server: Arc<Server>,
+    uri: Uri,
+    /// The client's own headers.
+    of_client: HeaderMap,
+    headers: HeaderMap,
+    body: Bytes,
+    peer: Peer,
+    kind: Kind,
+    asks: Asks,
+    is_modern: bool,
+    /// Whether the first byte may have left.
+    is_sent: Arc<AtomicBool>,
+    stage: Stage,
+    /// What was heard and not returned yet.
+    heard: VecDeque<Heard>,
+    /// Whether the answer was heard.
+    is_answered: bool,
+    /// The last event's id, from which the stream can be resumed.
+    last_id: Option<HeaderValue>,
+    retry: Option<Duration>,
+    /// How many streams ended without a message.
+    silent: u32,
+}
+
+enum Stage {
+    Begin,
+    Events(Events),
+    Cut,
+    Done,
+}
+
+impl Exchange {
+    pub(super) fn new(server: Arc<Server>, uri: Uri, posted: Posted) -> Self {
+        let Posted { headers, body, attempt } = posted;
+        let of_client = headers;
+        let headers = server.take(&of_client);
+        let kind = match &attempt {
+            Some(sent) if sent.is_mutating => Kind::Mutating,
+            Some(_) => Kind::Read,
+            None => Kind::Message,
+        };
+        let asks = match attempt {
+            Some(sent) => Asks { id: Some(sent.id), ..Asks::default() },
+            None => Asks::of(&body),
+        };
+        Self {
+            peer: server.alive.peer(uri.query(), &headers),
+            uri,
+            is_modern: is_modern(&headers),
+            server,
+            of_client,
+            headers,
+            body,
+            kind,
+            asks,
+            is_sent: Arc::default(),
+            stage: Stage::Begin,
+            heard: VecDeque::new(),
+            is_answered: false,
+            last_id: None,
+            retry: None,
+            silent: 0,
+        }
+    }
+
+    /// All that is heard.
+    pub(super) fn hearing(self) -> Hearing {
+        let is_sent = self.is_sent.clone();
+        let heard = stream::unfold(self, |mut it| async move { Some((it.next().await?, it)) });
+        Hearing::of(heard, is_sent)
+    }
+
+    /// What is heard next; `None` if nothing more can come.
+    async fn next(&mut self) -> Option<Heard> {
+        loop {
+            if let Some(heard) = self.heard.pop_front() {
+                return Some(heard);
+            }
+            match &mut self.stage {
+                Stage::Begin => {
+                    self.stage = Stage::Done;
+                    self.begin().await;
+                }
+                Stage::Events(events) => match events.next().await {
+                    Ok(Some(piece)) => self.take(piece),
+                    Ok(None) | Err(_) => self.on_end(),
+                },
+                Stage::Cut => {
+                    self.stage = Stage::Done;
+                    self.resume().await;
+                }
+                Stage::Done => return None,
+            }
+        }
+    }
+
+    fn about(&self, kind: Kind) -> About<'_> {
+        let has_session = self.headers.contains_key(SESSION);
+        let is_modern = self.is_modern;
+        About { kind, has_session, is_modern, host: self.server.host() }
+    }
+
+    fn fail(&mut self, fault: &Fault) {
+        let failure = failure(fault, self.about(self.kind));
+        self.heard.push_back(Heard::Failed(failure));
+    }
+
+    fn refused(&self, kind: Kind, head: &response::Parts, body: &[u8]) -> Option<Failure> {
+        refused(head.status, &head.headers, body, self.about(kind), &self.server.status)
+    }
+
+    async fn begin(&mut self) {
+        if self.kind == Kind::Mutating
+            && self.server.preflight == Preflight::On
+            && !self.server.alive.is_fresh(&self.peer, Instant::now())
+            && let Err(heard) = self.preflight().await
+        {
+            return self.heard.push_back(heard);
+        }
+        self.is_sent.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        let mut pause = PAUSE;
+        loop {
+            let sent = self
+                .server
+                .send(Method::POST, self.uri.clone(), self.headers.clone(), self.body.clone())
+                .await;
+            let may_wait =
+                |limit: Duration| self.kind == Kind::Message && begun.elapsed() + pause <= limit;
+            match sent {
+                Err(Fault::NotConnected(_)) if may_wait(REACH) => {}
+                Err(fault) => return self.fail(&fault),
+                Ok((head, body)) if head.status.is_success() => {
+                    return self.on_success(head, body).await;
+                }
+                // It is not known of a payment whether it was made before.
+                Ok((head, _))
+                    if self.kind != Kind::Mutating && self.server.follow(&head, &mut self.uri) =>
+                {
+                    continue;
+                }
+                Ok((head, body)) => {
+                    let body = brief(body, self.server.max_line, BRIEF).await;
+                    let lost_route = self.asks.is_initialize
+                        && head.status == StatusCode::NOT_FOUND
+                        && !self.headers.contains_key(SESSION)
+                        && error(&body).is_none();
+                    if !(lost_route && may_wait(ROUTE)) {
+                        return self.on_refusal(head, body).await;
+                    }
+                }
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Asks for a sign of life; returns what the client hears if there is none.
+    async fn preflight(&mut self) -> Result<(), Heard> {
+        let (headers, body, id) = preflight::probe(&self.headers, &self.body, self.is_modern);
+        let asked = async {
+            let (head, body) =
+                self.server.send_on(&Method::POST, &mut self.uri, &headers, &body).await?;
+            // The connection can be used again once the body was read.
+            Ok::<_, Fault>((head, brief(body, 64 * 1024, BRIEF / 10).await))
+        };
+        let late = || Err(Fault::Dropped("no sign of life within 10 s".into()));
+        let (mut head, body) = match timeout(BRIEF, asked).await.unwrap_or_else(|_| late()) {
+            Ok(response) => response,
+            Err(fault) => {
+                return Err(Heard::Failed(failure(&fault, self.about(Kind::Preflight))));
+            }
+        };
+        if is_alive(head.status, &body) {
+            self.server.alive.note(self.peer, Instant::now());
+            return Ok(());
+        }
+        if let Some(fault) = self.elsewhere(&head).await {
+            return Err(Heard::Failed(failure(&fault, self.about(Kind::Preflight))));
+        }
+        if let Some(failure) = self.refused(Kind::Preflight, &head, &body) {
+            return Err(Heard::Failed(failure));
+        }
+        // Clients open another session on 404 alone.
+        if head.status == StatusCode::BAD_REQUEST
+            && self.headers.contains_key(SESSION)
+            && self.server.alive.has_worked(&self.peer)
+        {
+            head.status = StatusCode::NOT_FOUND;
+        }
+        let body = preflight::as_of_call(body, &id, &self.body);
+        Err(Heard::Refused(Box::new(Response::from_parts(head, body))))
+    }
+
+    async fn elsewhere(&self, head: &response::Parts) -> Option<Fault> {
+        self.server.elsewhere(&self.of_client, self.asks.is_initialize, head).await
+    }
+
+    async fn on_refusal(&mut self, head: response::Parts, body: Bytes) {
+        if let Some(fault) = self.elsewhere(&head).await {
+            return self.fail(&fault);
+        }
+        let heard = match self.refused(self.kind, &head, &body) {
+            Some(failure) => Heard::Failed(failure),
+            None => Heard::Refused(Box::new(Response::from_parts(head, body))),
+        };
+        self.heard.push_back(heard);
+    }
+
+    async fn on_success(&mut self, head: response::Parts, body: Incoming) {
+        self.server.alive.note(self.peer, Instant::now());
+        if is_event_stream(&head.headers) {
+            self.heard.push_back(Heard::Head(head.status, head.headers));
+            self.stage = Stage::Events(Events::new(body, self.server.max_line));
+            return;
+        }
+        match read(body, self.server.max_line).await {
+            Body::Torn(_, why) => self.fail(&Fault::Dropped(why)),
+            Body::Longer(begun, rest) => {
+                let skipped = skip(&begun, rest).await;
+                let is_answer = self.asks.id.is_none() || self.is_answered_by(&skipped);
+                self.heard.push_back(Heard::Head(head.status, head.headers));
+                self.heard.push_back(Heard::Oversized(skipped));
+                if !is_answer {
+                    self.fail(&Fault::NoAnswer(
+                        "the body is too long and answers another id".into(),
+                    ));
+                }
+            }
+            Body::Whole(raw) => self.on_body(head, raw),
+        }
+    }
+
+    fn on_body(&mut self, head: response::Parts, raw: Bytes) {
+        let Some(id) = &self.asks.id else {
+            self.heard.push_back(Heard::Head(head.status, head.headers));
+            if !raw.is_empty() {
+                self.heard.push_back(Heard::line(raw, false));
+            }
+            return;
+        };
+        if answers(&raw, id) {
+            self.heard.push_back(Heard::Head(head.status, head.headers));
+            self.heard.push_back(Heard::line(raw, true));
+        } else if self.kind == Kind::Message && !raw.is_empty() {
+            // The client makes of it what it can.
+            let response = Response::from_parts(head, raw);
+            self.heard.push_back(Heard::Refused(Box::new(response)));
+        } else {
+            let what = if raw.is_empty() {
+                format!("{}, with an empty body", head.status)
+            } else {
+                let media = text(&head.headers, &CONTENT_TYPE);
+                format!("its body, {}, is no answer to this request", media.unwrap_or("of no type"))
+            };
+            self.fail(&Fault::NoAnswer(what));
+        }
+    }
+
+    fn is_answered_by(&self, line: &Oversized) -> bool {
+        !line.asks && line.token() == self.asks.id
+    }
+
+    fn take(&mut self, piece: Piece) {
+        if let Some(id) = piece.id {
+            // An empty id takes the last one back.
+            self.last_id = HeaderValue::from_str(&id).ok().filter(|it| !it.is_empty());
+        }
+        self.retry = piece.retry.or(self.retry);
+        match piece.content {
+            Content::Message(line) => {
+                self.silent = 0;
+                let id = self.asks.id.as_ref();
+                let answers = id.is_some_and(|id| answers(&line, id));
+                self.is_answered |= answers;
+                self.heard.push_back(Heard::Message { line, raw: piece.raw, answers });
+            }
+            Content::Oversized(line) => {
+                self.silent = 0;
+                self.is_answered |= self.is_answered_by(&line);
+                self.heard.push_back(Heard::Oversized(line));
+            }
+            Content::None if !piece.raw.is_empty() => {
+                self.heard.push_back(Heard::Between(piece.raw));
+            }
+            Content::None => {}
+        }
+    }
+
+    /// Handles the end of an event stream. What is left of an event that never ended says nothing.
+    fn on_end(&mut self) {
+        let is_over = self.is_answered || self.asks.id.is_none();
+        let may_resume = !self.is_modern && !self.asks.is_subscription && self.last_id.is_some();
+        self.stage = if !is_over && may_resume { Stage::Cut } else { Stage::Done };
+        if !is_over && !may_resume {
+            self.fail(&Fault::Cut);
+        }
+    }
+
+    /// Resumes the stream after the last event.
+    async fn resume(&mut self) {
+        let Some(last_id) = self.last_id.clone() else { return self.fail(&Fault::Cut) };
+        let mut headers = of_stream(&self.headers);
+        headers.insert(LAST_EVENT, last_id);
+        let cut = Instant::now();
+        loop {
+            let pause = self
+                .retry
+                .unwrap_or_else(|| (PAUSE * 2_u32.pow(self.silent.min(5))).min(LONGEST_PAUSE));
+            self.silent += 1;
+            if cut.elapsed() + pause > REACH {
+                return self.fail(&Fault::Cut);
+            }
+            sleep(pause).await;
+            let left = REACH.saturating_sub(cut.elapsed());
+            let sent =
+                self.server.send(Method::GET, self.uri.clone(), headers.clone(), Bytes::new());
+            match timeout(left, sent).await {
+                Ok(Ok((head, body)))
+                    if head.status == StatusCode::OK && is_event_stream(&head.headers) =>
+                {
+                    self.stage = Stage::Events(Events::new(body, self.server.max_line));
+                    return;
+                }
+                Ok(Ok((head, _))) if is_transient(head.status) => {}
+                Ok(Err(Fault::NotConnected(_) | Fault::Dropped(_))) => {}
+                Ok(Ok(_) | Err(_)) | Err(_) => return self.fail(&Fault::Cut),
+            }
+        }
+    }
+}
