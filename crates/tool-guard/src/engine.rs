@@ -27,7 +27,6 @@ mod record_file;
 pub(crate) mod recording;
 pub(crate) mod records;
 pub(crate) mod setup;
-pub(crate) mod signals;
 pub(crate) mod stores;
 mod timeout_sweeper;
 mod tool;

@@ -4,7 +4,7 @@ mod otlp;
 mod scrape;
 
 use self::otlp::Otlp;
-use crate::engine::records::secret_in;
+use crate::secrets::secret_in;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use opentelemetry::{metrics::MeterProvider as _, trace::TracerProvider as _};
@@ -45,7 +45,7 @@ const SCOPE: &str = "tool-guard";
 pub(crate) struct ExportOptions {
     /// The address that serves GET /metrics to Prometheus, such as 127.0.0.1:9464 [default: the
     /// configuration's, or none]
-    #[arg(long, value_parser = crate::engine::options::address, value_name = "ADDRESS")]
+    #[arg(long, value_parser = crate::connect::address, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
 
     /// The file with the token that scrapes must carry; without it only this machine has access

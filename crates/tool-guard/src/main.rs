@@ -24,6 +24,7 @@ mod serve;
 mod servers;
 mod session;
 mod shells;
+mod signals;
 mod supervise;
 mod turn;
 mod usage;

@@ -1,11 +1,15 @@
 //! The secrets that the guard itself was given: no log and no error of its own shows them.
 //!
 //! Telemetry takes out what looks like a secret; these are known, so they are taken out whatever they look like.
+use crate::files::read_secret;
+use anyhow::{Context as _, anyhow};
 use std::{
     borrow::Cow,
     io,
+    path::Path,
     sync::{PoisonError, RwLock},
 };
+use tr_core::canonical::Digest;
 
 /// What stands in their places, as in telemetry.
 const REDACTED: &str = "[redacted]";
@@ -69,6 +73,19 @@ pub(crate) fn is_like_one(part: &str) -> bool {
     let hex = part.bytes().filter(u8::is_ascii_hexdigit).count();
     let is_hex = part.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     rows.any(|row| row.len() >= 16 && is_mixed(row)) || is_hex && hex >= 16
+}
+
+/// A secret: 64 hexadecimal digits in a file that only its user can read.
+pub(crate) fn secret_in(file: &Path) -> anyhow::Result<[u8; 32]> {
+    let read = || -> anyhow::Result<[u8; 32]> {
+        let text = read_secret(file)?;
+        keep(&text);
+        let digest: Digest = text.trim().parse().map_err(|_| {
+            anyhow!("expected 64 hexadecimal digits, such as those of: openssl rand -hex 32")
+        })?;
+        Ok(*digest.as_bytes())
+    };
+    read().with_context(|| format!("the file {} cannot be used", file.display()))
 }
 
 #[cfg(test)]

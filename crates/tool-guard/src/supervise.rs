@@ -3,7 +3,7 @@
 //! A killed guard cannot clean up, so a supervisor between it and the server does: the kernel sends it
 //! a signal when its parent dies. The supervisor can be killed, too; a third process waits for that,
 //! and then ends the group.
-use crate::engine::signals::Signals;
+use crate::signals::Signals;
 use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process_group};
 use std::{
     env,

@@ -7,6 +7,19 @@ use super::{Fault, modules::Modules, rooms::LAYERS, tree::Tree};
 /// Floors that a layer's crate may have: the files of its longest chain of imports.
 const FLOORS: usize = 8;
 
+/// The rooms of the program, and the rooms that each may know, beside its own.
+const ROOMS: [(&str, &[&str]); 5] = [
+    ("tools", &[]),
+    ("wire", &["tools"]),
+    ("engine", &["tools", "wire"]),
+    ("servers", &["tools", "wire", "engine"]),
+    ("doors", &["tools", "wire", "engine"]),
+];
+
+/// What all rooms of the program use; it is no room's.
+const TOOLS: [&str; 8] =
+    ["connect", "export", "files", "front", "secrets", "signals", "supervise", "terminal"];
+
 /// Crates whose files are not in order yet. An entry goes when its crate keeps to the rule.
 const PENDING: &[(&str, &str)] = &[];
 
@@ -44,6 +57,9 @@ fn all(tree: &Tree) -> Vec<Fault> {
             let what = format!("{} files import each other: {files}", circle.len());
             faults.push(Fault { path: circle[0].into(), line: 0, rule: "circle", what });
         }
+        if root == "crates/tool-guard/src/main.rs" {
+            faults.extend(rooms(&arrows));
+        }
         let layer = LAYERS.iter().any(|layer| root == format!("crates/{layer}/src/lib.rs"));
         let chain = longest(&arrows);
         if layer && chain.len() > FLOORS {
@@ -53,6 +69,54 @@ fn all(tree: &Tree) -> Vec<Fault> {
         }
     }
     faults
+}
+
+/// In the program, a room knows the rooms below it only, and stands on few floors; its folders make no circles.
+fn rooms(arrows: &Arrows<'_>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let (mut inner, mut folders) = (Arrows::new(), Arrows::new());
+    for (from, to) in arrows.iter().flat_map(|(from, to)| to.iter().map(move |to| (*from, *to))) {
+        if folder(from) != folder(to) {
+            folders.entry(folder(from)).or_default().insert(folder(to));
+            folders.entry(folder(to)).or_default();
+        }
+        let Some((name, below)) = ROOMS.iter().find(|(name, _)| *name == room(from)) else {
+            continue;
+        };
+        if *name == room(to) {
+            inner.entry(from).or_insert_with(BTreeSet::new).insert(to);
+            inner.entry(to).or_default();
+        } else if !below.contains(&room(to)) {
+            let what = format!("{name} may not know {}", inside(to));
+            faults.push(Fault { path: from.into(), line: 0, rule: "rooms", what });
+        }
+    }
+    for circle in circles(&folders) {
+        let what = format!("folders import each other: {}", circle.join(", "));
+        faults.push(Fault { path: "crates/tool-guard/src".into(), line: 0, rule: "circle", what });
+    }
+    for (name, _) in ROOMS.iter().skip(1) {
+        let of_room = inner.iter().filter(|(file, _)| room(file) == *name);
+        let chain = longest(&of_room.map(|(file, to)| (*file, to.clone())).collect());
+        if chain.len() > FLOORS {
+            let files = chain.iter().map(|file| inside(file)).collect::<Vec<_>>().join(" → ");
+            let what =
+                format!("{name} stands on {} floors, {FLOORS} at most: {files}", chain.len());
+            faults.push(Fault { path: chain[0].into(), line: 0, rule: "floors", what });
+        }
+    }
+    faults
+}
+
+/// The first folder of a file, or the file's own name.
+fn folder(path: &str) -> &str {
+    let inside = inside(path);
+    inside.split_once('/').map_or(inside.trim_end_matches(".rs"), |(folder, _)| folder)
+}
+
+fn room(path: &str) -> &str {
+    let folder = folder(path);
+    if TOOLS.contains(&folder) { "tools" } else { folder }
 }
 
 /// The figures of each target: files, circles, the largest one, floors.
@@ -231,6 +295,31 @@ mod tests {
         ] {
             let texts = [lib, one, ("crates/a/src/two.rs", two)];
             assert_eq!(faults(&texts).len(), circles, "{two}");
+        }
+    }
+
+    #[test]
+    fn doors_and_servers_do_not_know_each_other() {
+        let main = "mod doors; mod engine; mod files; mod mcp; mod servers;";
+        let found = |doors: &str, engine: &str| {
+            faults(&[
+                ("crates/tool-guard/src/main.rs", main),
+                ("crates/tool-guard/src/doors.rs", doors),
+                ("crates/tool-guard/src/engine.rs", engine),
+                ("crates/tool-guard/src/files.rs", "pub struct File;"),
+                ("crates/tool-guard/src/mcp.rs", "use crate::{doors::Door, servers::Server};"),
+                ("crates/tool-guard/src/servers.rs", "pub struct Server; use crate::files::File;"),
+            ])
+        };
+        let door = "use crate::engine::Engine; pub struct Door;";
+        let engine = "use crate::files::File; pub struct Engine;";
+        assert!(found(door, engine).is_empty());
+        for (doors, engine) in [
+            ("use crate::servers::Server; pub struct Door;", engine),
+            (door, "use crate::servers::Server; pub struct Engine;"),
+        ] {
+            let found = found(doors, engine);
+            assert!(found.iter().any(|it| it.contains("may not know servers.rs")), "{found:?}");
         }
     }
 

@@ -3,13 +3,12 @@ use super::stdio::{self, Input, Output};
 use crate::{
     engine::{
         guard::Guard,
-        limits::{BYTES_AT_ONCE, MAX_WAITING_BYTES},
+        limits::{BYTES_AT_ONCE, INPUT_GRACE, MAX_WAITING_BYTES},
         one_client::Server,
         options::OnServerExit,
-        out::write,
+        out::Unwritten,
         proxy::Proxy,
     },
-    servers::process::INPUT_GRACE,
     wire::{
         line_reader::LineReader,
         lines::{Item, Lines},
@@ -19,8 +18,9 @@ use crate::{
 use anyhow::Context as _;
 use bytes::Buf as _;
 use futures_util::FutureExt as _;
-use std::{panic::resume_unwind, process::ExitCode, time::Duration};
+use std::{io, panic::resume_unwind, process::ExitCode, time::Duration};
 use tokio::{
+    io::AsyncWriteExt as _,
     task::{JoinError, JoinHandle},
     time::Instant,
 };
@@ -192,6 +192,13 @@ impl<S: Server> Pump<S> {
     fn is_drained(&self) -> bool {
         self.proxy.calls.is_empty() && self.proxy.to_client.is_empty()
     }
+}
+
+/// Writes some of it to the client, while that reads.
+async fn write(out: &mut Option<Output>, unwritten: &mut Unwritten) -> io::Result<()> {
+    let out = out.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+    out.write_buf(unwritten).await?;
+    if unwritten.has_remaining() { Ok(()) } else { out.flush().await }
 }
 
 /// The signal for which a task has waited; its panic is passed on.

@@ -8,8 +8,7 @@ use super::{
     operation,
     options::{Mode, Options, StatusRules, signals},
     proxy::{LIST_CHANGED, Proxy},
-    setup::{self, Files},
-    signals::{Signals, reload},
+    setup::{self, Files, reload},
     stores::{Records, Store},
     tool::{ServerTool, Wire},
     unknowns::Unknowns,
@@ -17,6 +16,7 @@ use super::{
 };
 use crate::{
     export::Export,
+    signals::Signals,
     wire::{
         jsonrpc::{self, Line},
         mark,

@@ -7,6 +7,9 @@ pub(crate) const MAX_WAITING_BYTES: usize = 4 * 1024 * 1024;
 /// How many bytes are read from one side, or collected for it, before the others have their turn.
 pub(crate) const BYTES_AT_ONCE: usize = 64 * 1024;
 
+/// How long a server may take to end after its input has.
+pub(crate) const INPUT_GRACE: Duration = Duration::from_secs(5);
+
 /// The limit of a call without an answer or progress, for a client of which none is known: some give up after 60 s.
 const IDLE: Duration = Duration::from_secs(58);
 /// The limit of a call in all.

@@ -1,9 +1,9 @@
 //! The operator: the person who settles and forgets records, or a program of theirs that has their token.
-use super::{
-    private,
-    records::{in_state, secret_in},
+use super::{private, records::in_state};
+use crate::{
+    files::{Folder, make_folder},
+    secrets::secret_in,
 };
-use crate::files::{Folder, make_folder};
 use anyhow::Context as _;
 use rustix::{fs::OFlags, process::getuid};
 use serde_json::Value;

@@ -1,8 +1,7 @@
 //! Lines to write, each on a line of its own, as bytes that wait in their order.
-use crate::{doors::stdio::Output, wire::jsonrpc::Token};
+use crate::wire::jsonrpc::Token;
 use bytes::{Buf, Bytes, BytesMut};
-use std::{collections::VecDeque, io};
-use tokio::io::AsyncWriteExt as _;
+use std::collections::VecDeque;
 
 /// The lines to write to one side.
 #[derive(Debug, Default)]
@@ -181,13 +180,6 @@ impl Buf for Unwritten {
         }
         self.last.advance(count);
     }
-}
-
-/// Writes some of it to the client, while that reads.
-pub(crate) async fn write(out: &mut Option<Output>, unwritten: &mut Unwritten) -> io::Result<()> {
-    let out = out.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-    out.write_buf(unwritten).await?;
-    if unwritten.has_remaining() { Ok(()) } else { out.flush().await }
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The names of the records of calls: where they are, and what their store and their servers are called.
-use crate::{files::read_secret, secrets::is_like_one, terminal::quoted};
-use anyhow::{Context as _, anyhow};
+use crate::{
+    secrets::{is_like_one, secret_in},
+    terminal::quoted,
+};
+use anyhow::anyhow;
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -114,19 +117,6 @@ pub(crate) fn name_of(command: &[OsString]) -> String {
 /// The key with which records are sealed.
 pub(crate) fn key(file: &Path) -> anyhow::Result<SealingKey> {
     Ok(SealingKey::new(1, secret_in(file)?))
-}
-
-/// A secret: 64 hexadecimal digits in a file that only its user can read.
-pub(crate) fn secret_in(file: &Path) -> anyhow::Result<[u8; 32]> {
-    let read = || -> anyhow::Result<[u8; 32]> {
-        let text = read_secret(file)?;
-        crate::secrets::keep(&text);
-        let digest: Digest = text.trim().parse().map_err(|_| {
-            anyhow!("expected 64 hexadecimal digits, such as those of: openssl rand -hex 32")
-        })?;
-        Ok(*digest.as_bytes())
-    };
-    read().with_context(|| format!("the file {} cannot be used", file.display()))
 }
 
 #[cfg(test)]

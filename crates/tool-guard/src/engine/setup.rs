@@ -237,3 +237,14 @@ fn read(path: &Path) -> anyhow::Result<(String, Language)> {
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     Ok((text, if is_json { Language::Json } else { Language::Toml }))
 }
+
+/// Reads `files` again, if there are any, and logs the result.
+pub(crate) fn reload(files: Files, live: Live, declared: Declared) -> Option<impl Fn()> {
+    files.is_any().then_some(move || match files.read_again(&live, &declared) {
+        Ok(reloaded) => {
+            let needs_restart = reloaded.needs_restart.join(" ");
+            tracing::warn!(target: TARGET, event = "config_reloaded", needs_restart);
+        }
+        Err(error) => tracing::warn!(target: TARGET, event = "config_not_reloaded", error),
+    })
+}

@@ -3,8 +3,9 @@ use super::shown::{Records, SHOWN, fields, state};
 use crate::{
     engine::{
         operator::{self, token, user},
-        records::{secret_in, short},
+        records::short,
     },
+    secrets::secret_in,
     terminal::{end_with, refuse},
 };
 use anyhow::Context as _;

@@ -10,8 +10,7 @@ use crate::{
         effects::Declared,
         operation,
         options::Mode,
-        setup::Files,
-        signals::{Signals, reload},
+        setup::{Files, reload},
     },
     export::Export,
     front::{
@@ -19,6 +18,7 @@ use crate::{
         listener,
     },
     servers::endpoint::Upstream,
+    signals::Signals,
 };
 use anyhow::Context as _;
 use std::{fs, process::ExitCode, sync::Arc};

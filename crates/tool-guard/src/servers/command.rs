@@ -1,12 +1,13 @@
 //! A server that runs as a command, for one client. One that crashes can be started again.
 use super::{
     pipes::{PipeEvent, Pipes},
-    process::{GRACE, INPUT_GRACE, Server},
+    process::{GRACE, Server},
     restart::Restarts,
 };
 use crate::{
     engine::{
         guard::Guard,
+        limits::INPUT_GRACE,
         one_client,
         options::{Mode, Options},
         out::Out,

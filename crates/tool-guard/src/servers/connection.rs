@@ -7,12 +7,12 @@ pub(crate) use self::posts::Sharing;
 use self::posts::{Gone, Message, Posts};
 use super::{
     pipes::{PipeEvent, Pipes},
-    process::{self, INPUT_GRACE, Server},
+    process::{self, Server},
 };
 use crate::{
     engine::{
         heard::Heard,
-        limits::{BYTES_AT_ONCE, MAX_WAITING_BYTES},
+        limits::{BYTES_AT_ONCE, INPUT_GRACE, MAX_WAITING_BYTES},
         presence::Presence,
     },
     supervise::{NOT_FOUND, NOT_STARTED},

@@ -8,8 +8,6 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a server may take to end after its input has.
-pub(crate) const INPUT_GRACE: Duration = Duration::from_secs(5);
 /// How long the output of a server that has ended may be silent before it counts as closed, too: a process
 /// that the server left behind may hold it open.
 pub(crate) const LINGER: Duration = Duration::from_millis(200);

@@ -9,10 +9,7 @@ mod posting;
 mod preflight;
 
 pub(crate) use self::{
-    body::Events,
-    faults::{error, is_protocol_refusal},
-    http::request,
-    preflight::client_meta,
+    body::Events, faults::is_protocol_refusal, http::request, preflight::client_meta,
 };
 use self::{
     faults::{About, Kind, failure},

@@ -287,6 +287,11 @@ pub(crate) fn error(body: &[u8]) -> Option<RpcError<'_>> {
     Some(object(message.error?.get()).unwrap_or_default())
 }
 
+/// The code of the error in a body, if it has one.
+pub(crate) fn error_code(body: &[u8]) -> Option<i64> {
+    error(body)?.code()
+}
+
 /// The JSON text of the id under which a line is answered.
 pub(crate) fn id_text(line: &[u8]) -> String {
     match read(line) {

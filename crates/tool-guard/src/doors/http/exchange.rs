@@ -353,7 +353,7 @@ impl<B: Backend> Exchange<B> {
 
 /// The head of a response whose JSON-RPC error has a status of its own.
 fn head_of(answer: &[u8]) -> Option<(StatusCode, HeaderMap)> {
-    let status = status_of(crate::servers::upstream::error(answer)?);
+    let status = status_of(jsonrpc::error_code(answer)?);
     let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (status != StatusCode::OK).then(|| (status, headers.into_iter().collect()))
 }

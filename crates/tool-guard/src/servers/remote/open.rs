@@ -5,10 +5,10 @@ use crate::{
         heard::Heard,
         out::{Outgoing, Sent},
     },
-    servers::upstream::{client_meta, error},
+    servers::upstream::client_meta,
     wire::{
         batch,
-        jsonrpc::{self, Line, MISMATCH, Token},
+        jsonrpc::{self, Line, MISMATCH, Token, error_code},
     },
 };
 use bytes::Bytes;
@@ -95,7 +95,7 @@ impl Open {
         let is_status =
             matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST);
         // An error of another code answers the request itself.
-        let code = error(response.body());
+        let code = error_code(response.body());
         let may_be = code.is_none_or(|code| matches!(code, -32001 | -32000 | -32600));
         // A server that takes no batches says so with this.
         let is_of_batch = !self.batch.is_empty()
@@ -139,7 +139,7 @@ impl Open {
 
     /// Whether the list of tools may say which headers this refused call lacks.
     pub(super) fn may_relist(&self, response: &Response<Bytes>) -> bool {
-        let code = error(response.body());
+        let code = error_code(response.body());
         response.status() == StatusCode::BAD_REQUEST
             && code == Some(MISMATCH)
             && self.call.as_ref().is_some_and(|call| !call.is_again)

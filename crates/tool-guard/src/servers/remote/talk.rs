@@ -11,11 +11,11 @@ use crate::{
         heard::{Heard, Hearing, Posted, next_of},
         out::{Outgoing, Sent},
     },
-    servers::upstream::{Upstream, error, is_protocol_refusal},
+    servers::upstream::{Upstream, is_protocol_refusal},
     wire::{
         batch,
         http_names::{SESSION, VERSION},
-        jsonrpc::{self, Line, Token, string},
+        jsonrpc::{self, Line, Token, error_code, string},
         lines::Item,
         params::cancelled,
         until::until,
@@ -328,7 +328,7 @@ impl Talk {
     /// The JSON-RPC error of a refusal, if it is the client's answer as it is.
     pub(super) fn answer(&self, open: &Open, response: &Response<Bytes>) -> Option<Bytes> {
         let (status, body) = (response.status(), response.body());
-        error(body)?;
+        error_code(body)?;
         // Each request of a batch has its own answer.
         open.batch.is_empty().then_some(())?;
         let passes = open.call.is_none() || self.is_modern() && is_protocol_refusal(status, body);

@@ -2,7 +2,7 @@
 //! and what the client gets.
 use crate::{
     engine::{failure::Failure, options::StatusRules},
-    wire::jsonrpc::{self, METHOD_NOT_FOUND, MISMATCH},
+    wire::jsonrpc::{METHOD_NOT_FOUND, MISMATCH, error_code},
 };
 use hyper::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
 use tool_reliability::config::StatusMeaning;
@@ -152,7 +152,7 @@ pub(super) fn refused(
         }
         _ => {}
     }
-    let lost_route = status == StatusCode::NOT_FOUND && !has_session && error(body).is_none();
+    let lost_route = status == StatusCode::NOT_FOUND && !has_session && error_code(body).is_none();
     match kind {
         _ if status == StatusCode::TOO_MANY_REQUESTS => said(Ran::No, transient),
         Preflight | Read if may_pass => said(Ran::Unknown, transient),
@@ -181,7 +181,7 @@ fn failed(kind: Kind, text: String, code: &'static str, ran: Ran, verdict: Verdi
 pub(crate) fn is_protocol_refusal(status: StatusCode, body: &[u8]) -> bool {
     const UNSUPPORTED_VERSION: i64 = -32_022;
     status == StatusCode::BAD_REQUEST
-        && error(body).is_some_and(|code| (UNSUPPORTED_VERSION..=MISMATCH).contains(&code))
+        && error_code(body).is_some_and(|code| (UNSUPPORTED_VERSION..=MISMATCH).contains(&code))
 }
 
 /// Whether the server may answer the same request otherwise soon.
@@ -221,17 +221,12 @@ const fn code_of(status: StatusCode) -> &'static str {
     }
 }
 
-/// The code of the JSON-RPC error in a response's body, if it has one.
-pub(crate) fn error(body: &[u8]) -> Option<i64> {
-    jsonrpc::error(body)?.code()
-}
-
 /// Whether a response to a preflight shows that the server serves this session: it knows neither the method
 /// nor the message, and says so.
 pub(super) fn is_alive(status: StatusCode, body: &[u8]) -> bool {
     status.is_success()
         || status == StatusCode::METHOD_NOT_ALLOWED
-        || error(body) == Some(METHOD_NOT_FOUND)
+        || error_code(body) == Some(METHOD_NOT_FOUND)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 use super::{
     alive::Peer,
     body::{Body, Events, brief, read, skip},
-    faults::{About, Fault, Kind, error, failure, is_alive, is_transient, refused},
+    faults::{About, Fault, Kind, failure, is_alive, is_transient, refused},
     headers::{is_event_stream, of_stream},
     http::Server,
     preflight,
@@ -16,6 +16,7 @@ use crate::{
     front::access::text,
     wire::{
         http_names::{LAST_EVENT, SESSION, is_modern},
+        jsonrpc::error_code,
         lines::Oversized,
         sse::{Content, Piece},
     },
@@ -196,7 +197,7 @@ impl Exchange {
                     let lost_route = self.asks.is_initialize
                         && head.status == StatusCode::NOT_FOUND
                         && !self.headers.contains_key(SESSION)
-                        && error(&body).is_none();
+                        && error_code(&body).is_none();
                     if !(lost_route && may_wait(ROUTE)) {
                         return self.on_refusal(head, body).await;
                     }

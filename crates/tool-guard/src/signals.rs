@@ -1,8 +1,6 @@
 //! Handles the system's signals to a running guard.
-use super::{effects::Declared, setup::Files};
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tool_reliability::{config::Live, telemetry::TARGET};
 
 /// The signals that the guard handles, from its creation on.
 #[derive(Debug)]
@@ -35,15 +33,4 @@ impl Signals {
             }
         }
     }
-}
-
-/// Reads `files` again, if there are any, and logs the result.
-pub(crate) fn reload(files: Files, live: Live, declared: Declared) -> Option<impl Fn()> {
-    files.is_any().then_some(move || match files.read_again(&live, &declared) {
-        Ok(reloaded) => {
-            let needs_restart = reloaded.needs_restart.join(" ");
-            tracing::warn!(target: TARGET, event = "config_reloaded", needs_restart);
-        }
-        Err(error) => tracing::warn!(target: TARGET, event = "config_not_reloaded", error),
-    })
 }
