@@ -6,6 +6,7 @@
 mod wire {
     pub(crate) mod batch;
     pub(crate) mod elements;
+    pub(crate) mod guess;
     pub(crate) mod jsonrpc;
     pub(crate) mod lines;
     pub(crate) mod mark;
@@ -18,7 +19,8 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use wire::{
     batch,
-    jsonrpc::{self, Guess, Line, Token},
+    guess::Guess,
+    jsonrpc::{self, Line, Token},
     lines::{Item, Lines},
     mark,
     scan::IdScan,

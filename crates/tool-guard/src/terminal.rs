@@ -8,7 +8,7 @@ use std::{
     path::Path,
     process::ExitCode,
 };
-use tr_core::{printable, printable_lines};
+use tr_core::{canonical::Key, printable, printable_lines};
 
 /// The beginning of a terminal style.
 const ESCAPE: &str = "\u{1b}";
@@ -20,6 +20,16 @@ pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const MINUS: Style = AnsiColor::Red.on_default();
 pub(crate) const PLUS: Style = AnsiColor::Green.on_default();
+
+/// How many digits of an ID distinguish records.
+pub(crate) const SHORT: usize = 12;
+
+/// The beginning of a record's ID that messages show.
+pub(crate) fn short_id(key: &Key) -> String {
+    let mut text = key.to_string();
+    text.truncate(SHORT);
+    text
+}
 
 /// Prints `text`, with colours if the terminal supports them. A reader that closed the pipe (`|
 /// head`) is no error.

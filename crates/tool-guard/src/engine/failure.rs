@@ -1,8 +1,9 @@
-//! Why the server did not answer an attempt, and errors as text.
+//! How an attempt ends: with an answer, or why there is none; and errors as text.
 use crate::secrets::without;
-use std::{borrow::Cow, error::Error, fmt::Write as _, time::Duration};
+use bytes::Bytes;
+use std::{borrow::Cow, error::Error, fmt::Write as _, ops::Range, time::Duration};
 use tool_reliability::idempotency::store::StoreError;
-use tr_core::{FailureInfo, Ran, Verdict, code};
+use tr_core::{FailureInfo, Ran, ToolOutcome, Verdict, code};
 
 /// The server did not answer an attempt.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +101,26 @@ impl Failure {
         let facts = FailureInfo::new(code::TIMEOUT, Ran::Unknown, Verdict::TRANSIENT);
         Self::said(format!("Tool timeout after {after:?}"), facts)
     }
+}
+
+/// The server's answer to an attempt, unchanged.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) line: Bytes,
+    pub(crate) id_range: Range<usize>,
+    /// Only its id could be read: the guard can add nothing to it.
+    pub(crate) opaque: bool,
+}
+
+/// How an attempt ends.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// The server answered, or the host that ran the call told its end.
+    Answered(Option<Answer>, ToolOutcome),
+    /// No answer can come any more, for this reason.
+    Failed(Failure),
+    /// No answer or progress for this long.
+    Overdue(Duration),
 }
 
 /// The error and those of its causes that add information.

@@ -7,7 +7,7 @@ use super::{
     limits::Limits,
     operation,
     options::{Mode, Options, StatusRules, signals},
-    proxy::{LIST_CHANGED, Proxy},
+    proxy::Proxy,
     setup::{self, Files, reload},
     stores::{Records, Store},
     tool::{ServerTool, Wire},
@@ -18,7 +18,7 @@ use crate::{
     export::Export,
     signals::Signals,
     wire::{
-        jsonrpc::{self, Line},
+        jsonrpc::{self, LIST_CHANGED, Line},
         mark,
     },
 };

@@ -1,6 +1,9 @@
 //! Answers that no JSON reader accepts, read as far as possible.
 use super::answer::outcome;
-use crate::wire::jsonrpc::{self, Guess, Line, Message};
+use crate::wire::{
+    guess::Guess,
+    jsonrpc::{self, Line, Message},
+};
 use serde_json::value::RawValue;
 use std::ops::Range;
 use tr_core::{Classification, ToolError, ToolOutcome, classify};

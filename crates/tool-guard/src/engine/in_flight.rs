@@ -4,17 +4,13 @@
 //! A client's id is on the wire once, so an answer always identifies the attempt that it ends. If a client
 //! reuses an id while an answer to it may still come, the new request gets an id of the guard's at once.
 mod attempt;
-mod late;
 
-pub(crate) use self::late::{Claim, Owed};
+pub(crate) use self::attempt::{Claim, Owed};
 
-use self::{
-    attempt::{Asked, Attempt},
-    late::{Groups, Late},
-};
+use self::attempt::{Asked, Attempt, Groups, Late};
 use super::{
-    call::{Ending, McpCall},
-    failure::Failure,
+    call::McpCall,
+    failure::{Ending, Failure},
     limits::Limits,
 };
 use crate::wire::jsonrpc::Token;

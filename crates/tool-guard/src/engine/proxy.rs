@@ -9,12 +9,11 @@ mod start;
 use self::requests::{CLOSED, CONNECTION_CLOSED, OVERLOADED, Requests, relayed};
 pub(crate) use self::{
     calls::{Calls, Finished},
-    from_server::LIST_CHANGED,
     requests::too_long,
 };
 use super::{
     answer::{self, Told},
-    call::{McpCall, Refused, Request},
+    call::McpCall,
     effects::Effects,
     equal_calls::EqualCalls,
     identity::Client,
@@ -22,18 +21,22 @@ use super::{
     notes,
     options::Mode,
     out::{Out, Outgoing},
-    records,
+    request::{Refused, Request},
     timeout_sweeper::TimeoutSweeper,
     tool::{ServerTool, Wire},
     unknowns::{self, Ended},
     warnings::Repeatable,
     watching::Watching,
 };
-use crate::wire::{
-    batch::{self, Asked, Asks},
-    jsonrpc::{self, Guess, INVALID_PARAMS, INVALID_REQUEST, Line, Message, PARSE_ERROR, Token},
-    lines::Item,
-    params::{self, Params},
+use crate::{
+    terminal::short_id,
+    wire::{
+        batch::{self, Asked, Asks},
+        guess::Guess,
+        jsonrpc::{self, INVALID_PARAMS, INVALID_REQUEST, Line, Message, PARSE_ERROR, Token},
+        lines::Item,
+        params::{self, Params},
+    },
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -158,7 +161,7 @@ impl Proxy {
         if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(end)) {
             self.wire.unknowns.note(equals, record, earlier, &call.tool);
             if let Some(record) = record.filter(|_| self.mode == Mode::Enforce) {
-                let (tool, record) = (printable(&call.tool), records::short(&record));
+                let (tool, record) = (printable(&call.tool), short_id(&record));
                 tracing::warn!(target: TARGET, event = "outcome_unknown", state = "unknown", %tool, record);
             }
         }

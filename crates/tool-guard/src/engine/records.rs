@@ -14,17 +14,11 @@ use std::{
 };
 pub(crate) use tool_reliability::config::RecordPlace as Place;
 use tool_reliability::idempotency::store::SealingKey;
-use tr_core::{
-    canonical::{Digest, Key},
-    printable,
-};
+use tr_core::{canonical::Digest, printable};
 
 /// How long a call of unknown outcome blocks its repeats by default: until a person has settled it, or a
 /// month.
 pub(crate) const UNKNOWN: Duration = Duration::from_secs(30 * 24 * 3600);
-
-/// How many digits of an ID distinguish records.
-pub(crate) const SHORT: usize = 12;
 
 /// The place as a word for a shell, without a server's password.
 fn word_of(place: &Place) -> String {
@@ -94,13 +88,6 @@ pub(super) fn in_state(name: &str, elsewhere: &str) -> anyhow::Result<PathBuf> {
         .or_else(|| Some(absolute("HOME")?.join(".local/state")))
         .ok_or_else(|| anyhow!("no folder for {name} is known: set XDG_STATE_HOME or HOME to an absolute path{elsewhere}"))?;
     Ok(state.join("tool-guard").join(name))
-}
-
-/// The beginning of a record's ID that messages show.
-pub(crate) fn short(key: &Key) -> String {
-    let mut text = key.to_string();
-    text.truncate(SHORT);
-    text
 }
 
 /// A name for the server that this command starts: the same command has the same name in every connection.

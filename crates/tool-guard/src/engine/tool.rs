@@ -1,16 +1,18 @@
 //! The server as a tool service: one call is one attempt.
 use super::{
     answer,
-    call::{Ending, McpCall},
-    failure::Failure,
+    call::McpCall,
+    failure::{Ending, Failure},
     in_flight::{Claim, InFlight, Owed},
     limits::Limits,
     out::{Outgoing, Sent},
-    records,
     unknowns::{Unknowns, leaves_unknown},
     warnings::{Repeatable, late},
 };
-use crate::wire::jsonrpc::{self, Token};
+use crate::{
+    terminal::short_id,
+    wire::jsonrpc::{self, Token},
+};
 use futures_util::future::Either;
 use std::{
     future::{self, Future, Ready},
@@ -191,7 +193,7 @@ async fn settle_in_store(
     fence: FencingToken,
     how: Resolution<ToolOutcome>,
 ) {
-    let record = records::short(&fence.key);
+    let record = short_id(&fence.key);
     for _ in 0..SETTLES {
         match store.settle_late(&fence.key, fence.epoch, how.clone()).await {
             Ok(LateEnd::InFlight) | Err(_) => sleep(SETTLE_AGAIN).await,

@@ -3,7 +3,6 @@ mod barred;
 
 pub(crate) use self::barred::{Barred, Earlier, Ended, ask_about};
 
-use super::identity;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -53,6 +52,19 @@ pub(crate) struct Equals {
     who: Who,
     /// Names who may get the call's answer.
     owner: Digest,
+}
+
+/// The keys by which a call is found after it has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trace {
+    /// The record that outlives the guard, if it has one.
+    pub(crate) record: Option<Key>,
+    /// The key that it shares with equal calls, if it may change something.
+    pub(crate) equals: Option<Equals>,
+    /// Whether its id holds for one credential.
+    pub(crate) is_of_caller: bool,
+    /// For how long the equal call had run that it joined.
+    pub(crate) joined: Option<Duration>,
 }
 
 /// Identifies one of several equal calls.
@@ -266,18 +278,19 @@ pub(crate) fn ended(end: &Result<ToolOutcome, BoxError>, record: Option<Key>) ->
     }
 }
 
-/// The call that blocks this one among the records of its conversation that another process left.
+/// The call that blocks this one, with this digest of its params, among the records of its conversation that another
+/// process left.
 ///
 /// # Errors
 /// If the store cannot be read: then an equal call may be among them.
 pub(crate) async fn in_store(
     records: &StoreHandle<ToolOutcome>,
     call: &ToolCall,
+    session: &str,
+    digest: &Digest,
 ) -> Result<Option<Barred>, NotCompared> {
     let parts = call.parts();
-    let Some(session) = identity::session_of_equals(call) else { return Ok(None) };
-    let digest = identity::digest(call);
-    let found = records.unknown_equals(session, &digest, LISTED).await?;
+    let found = records.unknown_equals(session, digest, LISTED).await?;
     let own = parts.idempotency.id.map(|id| id.key);
     let now = SystemClock.unix_ms();
     let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);

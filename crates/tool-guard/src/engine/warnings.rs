@@ -1,8 +1,5 @@
 //! What the model must know beside a failure: whether the call may have run, and where to turn to.
-use super::{
-    call::McpCall,
-    unknowns::{Barred, Unknowns, ask_about, leaves_unknown},
-};
+use super::unknowns::{Barred, Trace, Unknowns, ask_about, leaves_unknown};
 use std::time::Duration;
 use tr_core::{
     BoxError, Classification, DefaultPolicy, Effect, Ran, RequestPolicy, ToolCall, ToolOutcome,
@@ -127,7 +124,8 @@ pub(super) fn late(age: Duration) -> String {
 
 /// What the model must know of a call without the server's answer.
 pub(super) fn warning(
-    call: &McpCall,
+    tool: &str,
+    trace: &Trace,
     repeatable: Repeatable,
     error: &BoxError,
     found: Classification<'_>,
@@ -136,9 +134,9 @@ pub(super) fn warning(
     match (found.code, found.ran) {
         _ if error.is::<Barred>() => CHECK_FIRST,
         (code::IDEMPOTENCY_IN_FLIGHT, _) => STILL_RUNS,
-        (code::CIRCUIT_OPEN, Ran::No) if unknowns.has_of(&call.tool) => BREAKER_OF_UNKNOWN,
+        (code::CIRCUIT_OPEN, Ran::No) if unknowns.has_of(tool) => BREAKER_OF_UNKNOWN,
         (code::CIRCUIT_OPEN, Ran::No) => BREAKER,
-        (code::IDEMPOTENCY_CONFLICT, Ran::No) if call.trace.is_of_caller => OTHER_CALLER,
+        (code::IDEMPOTENCY_CONFLICT, Ran::No) if trace.is_of_caller => OTHER_CALLER,
         (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
         // What may have run is an earlier call, and not this one.
         (code::STORE_UNAVAILABLE, Ran::Yes | Ran::Unknown) => CHECK_FIRST,
@@ -147,8 +145,8 @@ pub(super) fn warning(
 }
 
 /// Where the model turns to after a call that may have run; empty if it has no record and blocks itself.
-pub(super) fn advice(call: &McpCall, error: &BoxError, found: Classification<'_>) -> String {
-    match (error.downcast_ref::<Barred>(), call.trace.record) {
+pub(super) fn advice(trace: &Trace, error: &BoxError, found: Classification<'_>) -> String {
+    match (error.downcast_ref::<Barred>(), trace.record) {
         (Some(barred), _) => barred.advice(),
         (None, Some(_)) if found.code == code::IDEMPOTENCY_IN_FLIGHT => String::new(),
         (None, Some(own)) if found.code == code::RECORD_UNREADABLE || found.ran == Ran::Unknown => {

@@ -1,7 +1,10 @@
 //! Observers of the calls besides the events: the attribution log, and the counts of the ends of calls, of which a
 //! summary is logged when the guard ends.
-use super::{attribution::ClientLog, call::McpCall, log::SUMMARY, options::Mode, records};
-use crate::wire::{jsonrpc::Message, params::Said};
+use super::{attribution::ClientLog, call::McpCall, log::SUMMARY, options::Mode};
+use crate::{
+    terminal::short_id,
+    wire::{jsonrpc::Message, params::Said},
+};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -73,7 +76,7 @@ impl Watching {
 
     /// Counts an answer whose call's end is not recorded.
     pub(crate) fn on_unrecorded(&self, key: &Key) {
-        let record = records::short(key);
+        let record = short_id(key);
         tracing::warn!(target: TARGET, event = "end_not_recorded", record);
         if let Some(counts) = &self.counts {
             add(&counts.unrecorded);

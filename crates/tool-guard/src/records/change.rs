@@ -1,12 +1,9 @@
 //! Settles and forgets records, and keeps who did so, and why.
 use super::shown::{Records, SHOWN, fields, state};
 use crate::{
-    engine::{
-        operator::{self, token, user},
-        records::short,
-    },
+    engine::operator::{self, token, user},
     secrets::secret_in,
-    terminal::{end_with, refuse},
+    terminal::{end_with, refuse, short_id},
 };
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
@@ -48,7 +45,7 @@ pub(super) fn keep(how: &str, what: &str, tool: &str, by: &Settlement) -> anyhow
         "record": what, "tool": tool, "how": how, "atMs": SystemClock.unix_ms(), "by": by.by, "why": by.why,
     }))?;
     let clean = |text: &str| Redactor::default().redact(text).into_owned();
-    let record = what.parse().map_or_else(|_| what.to_owned(), |key: Key| short(&key));
+    let record = what.parse().map_or_else(|_| what.to_owned(), |key: Key| short_id(&key));
     let (by, why) = (clean(&by.by), clean(&by.why));
     tracing::warn!(target: TARGET, event = "record_settled", record, how, by, why);
     Ok(())

@@ -1,7 +1,7 @@
 //! Formats records for people.
-use crate::engine::{
-    operator,
-    records::{RecordsCommand, SHORT, short},
+use crate::{
+    engine::{operator, records::RecordsCommand},
+    terminal::{SHORT, short_id},
 };
 use anyhow::Context as _;
 use serde_json::json;
@@ -47,7 +47,13 @@ impl Found {
             }
             Self::Unreadable(record) => {
                 let age = record.changed_at.map_or_else(|| "-".into(), ago);
-                (short(&record.key), "unreadable", age, record.tool.as_deref().unwrap_or("-"), "-")
+                (
+                    short_id(&record.key),
+                    "unreadable",
+                    age,
+                    record.tool.as_deref().unwrap_or("-"),
+                    "-",
+                )
             }
         };
         format!("{short}  {state:<10}  {age:>9}  {}  {}", beginning(tool), beginning(call))
@@ -71,7 +77,7 @@ impl Found {
 
 /// Why a record cannot be used, and what to do.
 pub(super) fn advice(record: &UnreadableRecord, command: &RecordsCommand) -> String {
-    let (short, why) = (short(&record.key), &record.why);
+    let (short, why) = (short_id(&record.key), &record.why);
     let said = format!(
         "the record {short} cannot be read: {why}; its call may have run, and a repeat of it is refused: if a newer tool-guard wrote the record, use that; else find out whether the call ran, and use {command} forget {short} --force (a repeat then runs)"
     );

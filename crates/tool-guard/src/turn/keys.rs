@@ -1,7 +1,7 @@
 //! The keys under which the calls of a plan are recorded, and the record of each call.
-use crate::engine::{
-    identity::Client,
-    records::{self, RecordsCommand},
+use crate::{
+    engine::{identity::Client, records::RecordsCommand},
+    terminal::short_id,
 };
 use std::{
     collections::BTreeMap,
@@ -82,7 +82,7 @@ impl Keys {
         let made = lock(&self.made);
         let unrecorded = made.iter().filter(|(_, made)| made.is_unrecorded);
         let line = |name: &str, made: &StartedCall| {
-            let (short, command) = (records::short(&made.key), &self.command);
+            let (short, command) = (short_id(&made.key), &self.command);
             format!(
                 "tool-guard: the end of {name} is not recorded [record {short}]: once the records can be written, run {command} settle {short} done, or did-not-run, as the trace says; until then a repeat of the call is refused\n"
             )
@@ -95,7 +95,7 @@ impl Keys {
         let made = lock(&self.made);
         let unknown = report.calls.iter().filter(|call| call.ran == Ran::Unknown);
         let line = |name: &str| {
-            let (short, command) = (records::short(&made.get(name)?.key), &self.command);
+            let (short, command) = (short_id(&made.get(name)?.key), &self.command);
             Some(format!(
                 "{name} may have run [record {short}]: find out whether it did, then run {command} settle {short} done, or did-not-run\n"
             ))

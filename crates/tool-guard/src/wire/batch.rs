@@ -1,6 +1,7 @@
 //! Batches: lines of several messages. The members are not collected, since there may be millions.
 use super::{
     elements::{elements, unchecked_elements},
+    guess,
     jsonrpc::{self, Message, Token},
     scan,
 };
@@ -64,7 +65,7 @@ pub(crate) fn requests(line: &[u8]) -> impl Iterator<Item = &RawValue> {
 
 /// The ids of the answers in a batch.
 pub(crate) fn answered(line: &[u8]) -> impl Iterator<Item = Token> {
-    elements(line).into_iter().flatten().filter_map(jsonrpc::answered)
+    elements(line).into_iter().flatten().filter_map(guess::answered)
 }
 
 /// The messages of a batch, which need not be JSON; none if the line is no complete batch.

@@ -4,8 +4,9 @@ use super::events::{After, Answer, Before, Decision};
 use crate::{
     engine::{
         answer::{self, Told},
-        call::{McpCall, Request},
+        call::McpCall,
         identity::Client,
+        request::Request,
     },
     wire::{
         jsonrpc::{self, Token},

@@ -9,12 +9,12 @@ use crate::{
     engine::{
         answer,
         backend::{Backend, refused},
-        call,
         equal_calls::{Begun, Call, equals, own_id},
         guard::Guard,
         identity::Via,
         options::Mode,
         presence::Watched,
+        request::Request as CallRequest,
     },
     front::{
         access::{Access, Refusal, check_json, check_metadata},
@@ -247,7 +247,7 @@ impl<B: Backend> Inside<B> {
         let is_call = message.is_tool_call() && self.guard.mode == Mode::Enforce;
         let request = is_call.then(|| {
             let client = self.guard.client(&home.caller).via(via.clone());
-            call::Request::read(&body, message, &client).ok()
+            CallRequest::read(&body, message, &client).ok()
         });
         let (mut request, mut unnamed) = (request.flatten(), None);
         if let Some(request) = &mut request
@@ -262,11 +262,13 @@ impl<B: Backend> Inside<B> {
                 }
                 None => own_id(),
             };
-            let begun = self.guard.equal_calls.begin(call, own).await;
-            via.begun(&begun);
-            if let Begun::As(call) = begun {
-                request.identity.give(call.id());
-                unnamed = Some(call);
+            match self.guard.equal_calls.begin(call, own).await {
+                Begun::As(call) => {
+                    via.joined = call.joined;
+                    request.identity.give(call.id());
+                    unnamed = Some(call);
+                }
+                Begun::Refused(end) => via.in_the_way = Some(end),
             }
         }
         let client = self.guard.client(&home.caller).via(via);
@@ -297,7 +299,7 @@ impl<B: Backend> Inside<B> {
 
 impl<B> Inside<B> {
     /// A call that may change something and has no strong id, as equal ones see it.
-    fn unnamed(&self, request: &call::Request, via: &Via) -> Option<Call> {
+    fn unnamed(&self, request: &CallRequest, via: &Via) -> Option<Call> {
         let (tool, identity) = (&*request.call.tool, &request.identity);
         if identity.is_strong() || !self.guard.may_change(tool) {
             return None;

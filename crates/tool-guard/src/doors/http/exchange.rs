@@ -16,8 +16,9 @@ use crate::{
     },
     front::events::{EVENTS, are_taken, ended, event},
     wire::{
+        guess::answered,
         http_names::{is_modern, status_of},
-        jsonrpc::{self, NOT_FORWARDED, Token, answered},
+        jsonrpc::{self, NOT_FORWARDED, Token},
         lines::Item,
         params::cancelled,
     },

@@ -1,6 +1,6 @@
 //! What an HTTP request says about whose its call is, and which.
 use crate::{
-    engine::{equal_calls::Begun, unknowns::Ended},
+    engine::unknowns::Ended,
     front::listener::Connection,
     wire::http_names::{KEY, SESSION},
 };
@@ -26,9 +26,9 @@ pub(crate) struct Via {
     /// Its connection if it has no session: it tells clients without a credential apart.
     connection: Box<str>,
     /// For how long the call had run that it joined.
-    pub(super) joined: Option<Duration>,
+    pub(crate) joined: Option<Duration>,
     /// An equal call of another client that is in the way, and how it ended.
-    pub(super) in_the_way: Option<Option<Ended>>,
+    pub(crate) in_the_way: Option<Option<Ended>>,
 }
 
 impl Via {
@@ -90,14 +90,6 @@ impl Via {
             session: digest(&[SESSION]).map(|digest| label("session", &digest)),
             key,
             ..Self::default()
-        }
-    }
-
-    /// Sets what a call without a strong id joins, or what is in its way.
-    pub(crate) fn begun(&mut self, begun: &Begun) {
-        match begun {
-            Begun::As(call) => self.joined = call.joined,
-            Begun::Refused(end) => self.in_the_way = Some(*end),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Random interleavings of all that can happen to calls.
-use super::{late::LATE, *};
+use super::{attempt::LATE, *};
 use crate::{
-    engine::{call::Request, identity::Client},
+    engine::{identity::Client, request::Request},
     wire::jsonrpc::{Line, read},
 };
 use proptest::{prelude::*, sample::Index};
@@ -84,7 +84,8 @@ fn answered(ending: &Ending) -> bool {
 }
 
 fn answer() -> Ending {
-    let answer = crate::engine::call::Answer { line: Bytes::new(), id_range: 0..0, opaque: false };
+    let answer =
+        crate::engine::failure::Answer { line: Bytes::new(), id_range: 0..0, opaque: false };
     Ending::Answered(Some(answer), ToolOutcome::default())
 }
 

@@ -8,7 +8,8 @@ use crate::{
     engine::answer,
     wire::{
         batch::{self, Asked},
-        jsonrpc::{self, Guess, Token},
+        guess::Guess,
+        jsonrpc::{self, Token},
         scan,
     },
 };

@@ -4,8 +4,7 @@ use super::{CONNECTION_CLOSED, Proxy, relayed, requests::Open, too_long};
 use crate::{
     engine::{
         answer,
-        call::{Answer, Ending},
-        failure::Failure,
+        failure::{Answer, Ending, Failure},
         guessed,
         in_flight::{Answered, Relay},
         options::Mode,
@@ -13,7 +12,8 @@ use crate::{
     wire::{
         batch,
         elements::unchecked_elements,
-        jsonrpc::{self, Guess, Line, Message, Token},
+        guess::Guess,
+        jsonrpc::{self, LIST_CHANGED, Line, Message, Token},
         lines::{Item, Oversized},
         mark,
         params::Params,
@@ -25,9 +25,6 @@ use std::ops::Range;
 use tokio::time::Instant;
 use tool_reliability::{idempotency::Resolution, telemetry::TARGET};
 use tr_core::{Ran, ToolOutcome, internal::lock};
-
-/// The notice that the list of tools is no longer current.
-pub(crate) const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
 /// What reads a message of a batch, besides the client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,12 +1,12 @@
 //! The start of a call: its identity, the calls that block it, and its record.
 use super::{Finished, Proxy};
 use crate::engine::{
-    call::{Request, Trace},
     equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
     identity::{self, Identity},
     options::Mode,
-    unknowns::{self, Barred},
+    request::Request,
+    unknowns::{self, Barred, Trace},
     warnings::Repeatable,
 };
 use serde_json::Value;
@@ -102,8 +102,11 @@ impl Proxy {
                 };
             }
             let compares = barring.is_some() && is_in_conversation && barred.is_none();
-            let barred = match store.filter(|_| compares) {
-                Some(store) => unknowns::in_store(&store, &call).await,
+            let session = identity::session_of_equals(&call).filter(|_| compares);
+            let barred = match store.zip(session) {
+                Some((store, session)) => {
+                    unknowns::in_store(&store, &call, session, &identity::digest(&call)).await
+                }
                 None => Ok(barred),
             };
             let end = match barred {

@@ -1,5 +1,5 @@
 //! What is said of a call that was not made, because an equal one may have run.
-use crate::engine::records;
+use crate::terminal::short_id;
 use std::{fmt, time::Duration};
 use tool_reliability::telemetry::TARGET;
 use tr_core::{FailureInfo, Ran, ToolCall, Verdict, canonical::Key, code, printable, rfc3339};
@@ -111,7 +111,7 @@ impl Barred {
 
     /// Tells the operator, who may settle its record.
     pub(crate) fn log(&self, tool: &str) {
-        let record = self.key.as_ref().map(records::short).unwrap_or_default();
+        let record = self.key.as_ref().map(short_id).unwrap_or_default();
         let why = self.earlier.to_string();
         tracing::warn!(target: TARGET, event = "equal_call_refused", tool, record, why);
     }
@@ -137,7 +137,7 @@ impl Barred {
 
 /// The model gets no command: settling is for people.
 pub(crate) fn ask_about(key: &Key) -> String {
-    format!(" [record {}: ask the user]", records::short(key))
+    format!(" [record {}: ask the user]", short_id(key))
 }
 
 #[cfg(test)]
@@ -162,7 +162,7 @@ mod tests {
         ] {
             let said = format!("{barred}{}", barred.advice());
             assert!(said.contains(words), "{said}");
-            let short = records::short(&key);
+            let short = short_id(&key);
             assert_eq!(said.contains(&short), barred.key.is_some(), "{said}");
             assert_eq!(
                 said.contains("for another 9 min"),

@@ -9,7 +9,7 @@ use crate::{
     },
     servers::connection::Post,
     wire::{
-        batch,
+        batch, guess,
         jsonrpc::{self, Line, NOT_FORWARDED},
     },
 };
@@ -77,7 +77,7 @@ pub(super) async fn answered(
         let Some(heard) = post.next().await else { return empty(StatusCode::ACCEPTED) };
         match heard {
             Heard::Message { line, .. }
-                if asked.requests == 1 && jsonrpc::answered(&line).is_some() =>
+                if asked.requests == 1 && guess::answered(&line).is_some() =>
             {
                 let mut answer = respond(StatusCode::OK, heard_line(guard, line.clone()));
                 if let Some(code) = error_code(&line) {

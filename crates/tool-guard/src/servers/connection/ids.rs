@@ -5,7 +5,8 @@
 use crate::wire::{
     batch,
     elements::elements,
-    jsonrpc::{self, Guess, Line, Message, Token},
+    guess::Guess,
+    jsonrpc::{self, Line, Message, Token},
     lines::Oversized,
     params::{Meta, Params},
     scan,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     engine::{heard::Heard, out::Outgoing},
-    wire::{http_names::SESSION, jsonrpc::answered},
+    wire::{guess::answered, http_names::SESSION},
 };
 use bytes::Bytes;
 use hyper::header::HeaderValue;
