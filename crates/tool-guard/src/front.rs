@@ -4,5 +4,5 @@ pub(crate) mod body;
 pub(crate) mod budget;
 pub(crate) mod events;
 pub(crate) mod listener;
+pub(crate) mod log_limit;
 mod pages;
-pub(crate) mod told;

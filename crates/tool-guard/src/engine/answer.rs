@@ -101,7 +101,7 @@ pub(crate) fn judged(mut outcome: ToolOutcome, codes: Option<&ToolManifest>) -> 
 
 /// What a call's end says to its caller.
 #[derive(Debug)]
-pub(crate) struct Told<'e> {
+pub(crate) struct CallReply<'e> {
     /// The outcome in its tool's words, or a failure that the tool did not report in these words.
     pub(crate) end: Result<&'e ToolOutcome, Failed>,
     /// The guard's lines for the model.
@@ -120,7 +120,7 @@ pub(crate) struct Failed {
     pub(crate) text: Option<String>,
 }
 
-impl<'e> Told<'e> {
+impl<'e> CallReply<'e> {
     pub(crate) fn of(
         call: &McpCall,
         repeatable: Repeatable,

@@ -1,8 +1,8 @@
 //! What is behind the door for clients over HTTP: a server at an address, or servers that run a command.
 use super::{
     answer,
-    heard::{Hearing, Posted},
     presence::{Presence, Watched},
+    server_event::{EventStream, Posted},
 };
 use crate::front::body::{Answered, respond};
 use bytes::Bytes;
@@ -30,7 +30,7 @@ pub(crate) trait Backend: Clone + Send + Sync + 'static {
     }
 
     /// Sends a message, of a client whose presence tells whether it is there.
-    fn post(&self, posted: Posted, presence: Option<&Presence>) -> Hearing;
+    fn post(&self, posted: Posted, presence: Option<&Presence>) -> EventStream;
 
     /// The response to a guarded call as its client gets it.
     fn kept(&self, _: &HeaderMap, answer: Answered, _: &Watched) -> Answered {

@@ -39,11 +39,11 @@ struct Listed {
 /// Declarations of the user's catalogue and configuration, which override the server's. A clone is another
 /// handle of the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Declared(Arc<RwLock<Words>>);
+pub(crate) struct Declared(Arc<RwLock<Declarations>>);
 
 /// The user's declarations.
 #[derive(Debug, Default)]
-struct Words {
+struct Declarations {
     tools: Tools,
     /// The effect of tools that neither the user nor the server declares.
     undeclared: Effect,
@@ -57,7 +57,8 @@ impl Declared {
         undeclared: Effect,
     ) {
         let tools = manifests.map(|tool| (tool.tool.name().into(), tool.clone())).collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Words { tools, undeclared };
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) =
+            Declarations { tools, undeclared };
     }
 
     /// All of them.
@@ -65,7 +66,7 @@ impl Declared {
         self.read().tools.values().cloned().collect()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Words> {
+    fn read(&self) -> RwLockReadGuard<'_, Declarations> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -48,10 +48,10 @@ pub(crate) struct Call {
 
 /// The calls without a strong id, each by the id that it got here.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct EqualCalls(Arc<Inside>);
+pub(crate) struct EqualCalls(Arc<Shared>);
 
 #[derive(Debug, Default)]
-struct Inside {
+struct Shared {
     /// How long an equal call without an id has run that another one joins.
     joins_after: Option<Duration>,
     table: Mutex<Table>,
@@ -116,7 +116,7 @@ pub(crate) struct Uncut {
 impl EqualCalls {
     /// Calls that join an equal one which has run for this long, if there is such a time.
     pub(crate) fn joining(joins_after: Option<Duration>) -> Self {
-        Self(Arc::new(Inside { joins_after, ..Inside::default() }))
+        Self(Arc::new(Shared { joins_after, ..Shared::default() }))
     }
 
     /// How long an equal call has run that a call with these params joins. One without any may always be meant.

@@ -5,7 +5,7 @@
 //! reuses an id while an answer to it may still come, the new request gets an id of the guard's at once.
 mod attempt;
 
-pub(crate) use self::attempt::{Claim, Owed};
+pub(crate) use self::attempt::{Claim, PendingAnswer};
 
 use self::attempt::{Asked, Attempt, Groups, Late};
 use super::{
@@ -87,7 +87,7 @@ pub(crate) enum Answered {
     /// An attempt that was given up.
     Late {
         /// The recipient of the late answer.
-        owed: Owed,
+        owed: PendingAnswer,
         /// Whether the client cancelled the call, and would have received this answer without the guard.
         pass: bool,
     },
@@ -108,7 +108,7 @@ pub(crate) enum Relay {
 
 /// Why a call cannot begin.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unopened {
+pub(crate) enum OpenError {
     /// The client has a call with this id in flight.
     InUse,
     /// The most allowed calls are in flight.
@@ -122,13 +122,13 @@ impl InFlight {
     }
 
     /// Begins a client's call.
-    pub(crate) fn open(&mut self, call: &McpCall) -> Result<(), Unopened> {
+    pub(crate) fn open(&mut self, call: &McpCall) -> Result<(), OpenError> {
         let id = &call.id;
         if self.calls.contains_key(id) || self.attempts.contains_key(id) {
-            return Err(Unopened::InUse);
+            return Err(OpenError::InUse);
         }
         if self.calls.len() >= MAX_CALLS {
-            return Err(Unopened::TooMany);
+            return Err(OpenError::TooMany);
         }
         let progress_token =
             call.progress_token().map(|(token, text)| (token.clone(), text.into()));
@@ -160,7 +160,7 @@ impl InFlight {
     pub(crate) fn launch(
         &mut self,
         call: &Arc<McpCall>,
-        owed: Owed,
+        owed: PendingAnswer,
         now: Instant,
     ) -> Option<Launched> {
         let state = self.calls.get_mut(&call.id)?;
@@ -247,7 +247,7 @@ impl InFlight {
             Some((owed, pass)) => Answered::Late { owed, pass },
             // The client gets it under the id of its call, and once.
             None if self.is_ours(wire_id) || self.calls.contains_key(wire_id) => {
-                Answered::Late { owed: Owed::default(), pass: false }
+                Answered::Late { owed: PendingAnswer::default(), pass: false }
             }
             None => Answered::Unmatched,
         }

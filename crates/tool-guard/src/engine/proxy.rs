@@ -12,12 +12,12 @@ pub(crate) use self::{
     requests::too_long,
 };
 use super::{
-    answer::{self, Told},
+    answer::{self, CallReply},
     call::McpCall,
     effects::Effects,
     equal_calls::EqualCalls,
     identity::Client,
-    in_flight::{Relay, Unopened},
+    in_flight::{OpenError, Relay},
     notes,
     options::Mode,
     out::{Out, Outgoing},
@@ -156,7 +156,7 @@ impl Proxy {
         call: &McpCall,
         repeatable: Repeatable,
         end: &'e Result<ToolOutcome, BoxError>,
-    ) -> Option<Told<'e>> {
+    ) -> Option<CallReply<'e>> {
         let record = call.trace.record;
         if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(end)) {
             self.wire.unknowns.note(equals, record, earlier, &call.tool);
@@ -173,7 +173,7 @@ impl Proxy {
         (wanted && self.mode == Mode::Enforce).then(|| {
             let unrecorded = self.wire.unrecorded(call);
             unrecorded.iter().for_each(|key| self.watching.on_unrecorded(key));
-            Told::of(call, repeatable, end, unrecorded.is_some(), &self.wire.unknowns)
+            CallReply::of(call, repeatable, end, unrecorded.is_some(), &self.wire.unknowns)
         })
     }
 
@@ -364,13 +364,13 @@ impl Proxy {
         };
         match self.begin(request) {
             Ok(finished) => self.on_step(finished),
-            Err(Unopened::InUse) => self.refuse(id_text, INVALID_REQUEST, IN_USE),
-            Err(Unopened::TooMany) => self.refuse(id_text, OVERLOADED, TOO_MANY_CALLS),
+            Err(OpenError::InUse) => self.refuse(id_text, INVALID_REQUEST, IN_USE),
+            Err(OpenError::TooMany) => self.refuse(id_text, OVERLOADED, TOO_MANY_CALLS),
         }
     }
 
     /// Begins a call. May return it, or another one, if it has ended.
-    pub(crate) fn begin(&mut self, mut request: Request) -> Result<Option<Finished>, Unopened> {
+    pub(crate) fn begin(&mut self, mut request: Request) -> Result<Option<Finished>, OpenError> {
         request.call.is_id_taken = self.requests.contains(&request.call.id);
         let mut wire = self.wire.lock();
         if wire.observe {

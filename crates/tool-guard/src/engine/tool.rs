@@ -3,7 +3,7 @@ use super::{
     answer,
     call::McpCall,
     failure::{Ending, Failure},
-    in_flight::{Claim, InFlight, Owed},
+    in_flight::{Claim, InFlight, PendingAnswer},
     limits::Limits,
     out::{Outgoing, Sent},
     unknowns::{Unknowns, leaves_unknown},
@@ -120,7 +120,7 @@ impl Wire {
 
     /// Handles the server's answer to a given-up call. A failure that does not say whether the call ran, such
     /// as one that answers the guard's own cancellation, leaves it unknown.
-    pub(crate) fn settle(&self, owed: &Owed, outcome: ToolOutcome) {
+    pub(crate) fn settle(&self, owed: &PendingAnswer, outcome: ToolOutcome) {
         let outcome = answer::judged(outcome, owed.codes.as_deref());
         if leaves_unknown(&outcome) {
             if let Some(equals) = &owed.equals {
@@ -138,7 +138,7 @@ impl Wire {
     }
 
     /// Settles a given-up call of which it is known now how it ended.
-    pub(crate) fn resolve(&self, owed: &Owed, how: Resolution<ToolOutcome>) {
+    pub(crate) fn resolve(&self, owed: &PendingAnswer, how: Resolution<ToolOutcome>) {
         if let Some(equals) = &owed.equals {
             self.unknowns.ended_late(equals, &how);
         }
@@ -245,7 +245,7 @@ impl Service<ToolCall> for ServerTool {
         let mcp = McpCall::of(&call).expect("the proxy attaches it");
         let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
         let claim = self.0.claim_of(&call);
-        let owed = Owed { claim, equals: mcp.trace.equals, codes: codes.clone() };
+        let owed = PendingAnswer { claim, equals: mcp.trace.equals, codes: codes.clone() };
         if let Some(late) = self.0.late_for(&call, mcp, claim) {
             mcp.keep(None);
             return Either::Left(future::ready(late));

@@ -1,7 +1,7 @@
 //! Calls of unknown outcome block equal calls, so that a model cannot repeat one under a new id.
-mod barred;
+mod blocked;
 
-pub(crate) use self::barred::{Barred, Earlier, Ended, ask_about};
+pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ask_about};
 
 use std::{
     collections::BTreeMap,
@@ -198,13 +198,13 @@ impl Unknowns {
     }
 
     /// The call that blocks this one for the longest time, unless that is its own record.
-    pub(crate) fn bars(&self, equals: &Key, own: Option<Key>) -> Option<Barred> {
+    pub(crate) fn bars(&self, equals: &Key, own: Option<Key>) -> Option<BlockedByEqual> {
         let now = Instant::now();
         let all = lock(&self.calls);
         let equals = all.range((*equals, Who::FIRST)..=(*equals, Who::LAST)).map(|(_, it)| it);
         let others = equals.filter(|it| it.is_unknown(now) && (own.is_none() || own != it.key));
         let since = others.max_by_key(|since| since.until)?;
-        Some(Barred::by(since.earlier, since.key, since.until - now))
+        Some(BlockedByEqual::by(since.earlier, since.key, since.until - now))
     }
 
     /// The same, unless the store has meanwhile recorded how the blocking calls ended: a person may have
@@ -212,11 +212,11 @@ impl Unknowns {
     /// they still block.
     pub(crate) async fn still(
         &self,
-        mut barred: Barred,
+        mut barred: BlockedByEqual,
         equals: &Key,
         own: Option<Key>,
         store: &StoreHandle<ToolOutcome>,
-    ) -> Option<Barred> {
+    ) -> Option<BlockedByEqual> {
         let is_open = |state| matches!(state, RecordState::Inflight | RecordState::Unknown);
         loop {
             let Some(key) = barred.key else { return Some(barred) };
@@ -242,7 +242,7 @@ impl Unknowns {
 pub(crate) fn left_unknown(end: &Result<ToolOutcome, BoxError>) -> Option<Earlier> {
     match end {
         Ok(outcome) => leaves_unknown(outcome).then_some(Earlier::Failure),
-        Err(error) if error.is::<Barred>() => None,
+        Err(error) if error.is::<BlockedByEqual>() => None,
         Err(error) => {
             let found = classify::error(&**error).end;
             let earlier = match found.code {
@@ -269,7 +269,7 @@ pub(crate) fn ended(end: &Result<ToolOutcome, BoxError>, record: Option<Key>) ->
         Ok(outcome) => {
             outcome.error().map_or(Ran::Yes, |error| classify::tool_error(error).end.ran)
         }
-        Err(error) if error.is::<Barred>() => Ran::No,
+        Err(error) if error.is::<BlockedByEqual>() => Ran::No,
         Err(error) => classify::error(&**error).end.ran,
     };
     match ran {
@@ -288,7 +288,7 @@ pub(crate) async fn in_store(
     call: &ToolCall,
     session: &str,
     digest: &Digest,
-) -> Result<Option<Barred>, NotCompared> {
+) -> Result<Option<BlockedByEqual>, NotCompared> {
     let parts = call.parts();
     let found = records.unknown_equals(session, digest, LISTED).await?;
     let own = parts.idempotency.id.map(|id| id.key);
@@ -296,8 +296,9 @@ pub(crate) async fn in_store(
     let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);
     let bars = |key: Key, tool: &str, until: u64| {
         let is_equal = tool == parts.tool.full_name() && Some(key) != own && until >= now;
-        is_equal
-            .then(|| Barred::by(Earlier::Recorded, Some(key), Duration::from_millis(until - now)))
+        is_equal.then(|| {
+            BlockedByEqual::by(Earlier::Recorded, Some(key), Duration::from_millis(until - now))
+        })
     };
     let unknown = found.records.iter().find_map(|record| {
         bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))

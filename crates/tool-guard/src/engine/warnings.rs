@@ -1,5 +1,5 @@
 //! What the model must know beside a failure: whether the call may have run, and where to turn to.
-use super::unknowns::{Barred, Trace, Unknowns, ask_about, leaves_unknown};
+use super::unknowns::{BlockedByEqual, Trace, Unknowns, ask_about, leaves_unknown};
 use std::time::Duration;
 use tr_core::{
     BoxError, Classification, DefaultPolicy, Effect, Ran, RequestPolicy, ToolCall, ToolOutcome,
@@ -132,7 +132,7 @@ pub(super) fn warning(
     unknowns: &Unknowns,
 ) -> &'static str {
     match (found.code, found.ran) {
-        _ if error.is::<Barred>() => CHECK_FIRST,
+        _ if error.is::<BlockedByEqual>() => CHECK_FIRST,
         (code::IDEMPOTENCY_IN_FLIGHT, _) => STILL_RUNS,
         (code::CIRCUIT_OPEN, Ran::No) if unknowns.has_of(tool) => BREAKER_OF_UNKNOWN,
         (code::CIRCUIT_OPEN, Ran::No) => BREAKER,
@@ -146,7 +146,7 @@ pub(super) fn warning(
 
 /// Where the model turns to after a call that may have run; empty if it has no record and blocks itself.
 pub(super) fn advice(trace: &Trace, error: &BoxError, found: Classification<'_>) -> String {
-    match (error.downcast_ref::<Barred>(), trace.record) {
+    match (error.downcast_ref::<BlockedByEqual>(), trace.record) {
         (Some(barred), _) => barred.advice(),
         (None, Some(_)) if found.code == code::IDEMPOTENCY_IN_FLIGHT => String::new(),
         (None, Some(own)) if found.code == code::RECORD_UNREADABLE || found.ran == Ran::Unknown => {

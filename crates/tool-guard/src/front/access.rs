@@ -1,5 +1,5 @@
 //! Who may send a request, decided by its head: before its body is read.
-use super::told::Told;
+use super::log_limit::LogLimit;
 use crate::{files::read_secret, secrets};
 use anyhow::Context as _;
 use hyper::{
@@ -38,7 +38,7 @@ pub(crate) struct Access {
     /// More headers that may occur once.
     pub(crate) once: &'static [HeaderName],
     /// The log of refused requests.
-    pub(crate) told: Told,
+    pub(crate) limit: LogLimit,
 }
 
 /// Why a request is refused.

@@ -38,7 +38,7 @@ impl listener::Door for Arc<Door> {
     async fn answer(&self, req: Request<Incoming>) -> Answered {
         let (head, body) = req.into_parts();
         if let Err((status, why)) = self.access.check(&head) {
-            if let Some(left_out) = self.access.told.now() {
+            if let Some(left_out) = self.access.limit.now() {
                 tracing::warn!(target: TARGET, event = "serve_refused", why, left_out);
             }
             return refused(status, why);

@@ -4,9 +4,9 @@ use crate::{
     engine::{
         backend::{Backend, refused},
         guard::Guard,
-        heard::{Hearing, Posted},
         presence::Presence,
         proxy::too_long,
+        server_event::{EventStream, Posted},
     },
     front::{
         body::{Answered, EndsAtOnce},
@@ -71,7 +71,7 @@ impl Backend for Remote {
         self.upstream.path()
     }
 
-    fn post(&self, posted: Posted, _: Option<&Presence>) -> Hearing {
+    fn post(&self, posted: Posted, _: Option<&Presence>) -> EventStream {
         self.upstream.post(posted)
     }
 

@@ -21,10 +21,10 @@ use crate::{
         backend::{Backend, refused},
         failure::Failure,
         guard::Guard,
-        heard::{Heard, Hearing, Posted},
         presence::{Presence, Watched},
+        server_event::{EventStream, Posted, ServerEvent},
     },
-    front::{access::text, body::Answered, events::are_taken, told::Told},
+    front::{access::text, body::Answered, events::are_taken, log_limit::LogLimit},
     wire::{
         http_names::{LAST_EVENT, SESSION, is_modern},
         jsonrpc::{self, Line},
@@ -51,15 +51,15 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// The servers that run one command.
 #[derive(Clone)]
-pub(crate) struct Children(Arc<Inside>);
+pub(crate) struct Children(Arc<Pool>);
 
-struct Inside {
+struct Pool {
     guard: Arc<Guard>,
     command: Vec<OsString>,
     sessions: Mutex<Sessions<Arc<Session>>>,
     shared: Mutex<Shared>,
     /// The log of sessions that did not begin.
-    told: Told,
+    limit: LogLimit,
 }
 
 /// The child of requests without a session.
@@ -78,7 +78,8 @@ impl Children {
     /// Runs `command` for all clients.
     pub(crate) fn new(guard: Arc<Guard>, command: Vec<OsString>, limits: Limits) -> Self {
         let (sessions, shared) = (Mutex::new(Sessions::new(limits)), Mutex::default());
-        let inside = Arc::new(Inside { guard, command, sessions, shared, told: Told::default() });
+        let inside =
+            Arc::new(Pool { guard, command, sessions, shared, limit: LogLimit::default() });
         tokio::spawn(sweep(Arc::downgrade(&inside)));
         Self(inside)
     }
@@ -99,7 +100,7 @@ impl Children {
     }
 }
 
-impl Inside {
+impl Pool {
     fn start(&self, sharing: Sharing) -> io::Result<Connection> {
         Connection::start(&self.command, sharing, self.guard.max_line)
     }
@@ -167,7 +168,7 @@ impl Inside {
         };
         let session = Arc::new(Session::new(connection.clone()));
         let name = lock(&self.sessions).add(random, owner, Instant::now().into_std(), session);
-        let mut unbegun = Unbegun { inside: self, name, owner, is_begun: false };
+        let mut unbegun = NewSession { inside: self, name, owner, is_begun: false };
         let mut answer =
             answered(connection.post(body, false, None), &self.guard, asked, false).await;
         // A server that refuses the session has none.
@@ -235,7 +236,7 @@ impl Inside {
                 Ok(())
             }
             Err(wait) => {
-                if let Some(left_out) = self.told.now() {
+                if let Some(left_out) = self.limit.now() {
                     let wait_s = wait.as_secs();
                     tracing::warn!(target: TARGET, event = "mcp_sessions_full", wait_s, left_out);
                 }
@@ -268,14 +269,14 @@ fn full_session(id: &str) -> Answered {
 }
 
 /// A session whose client does not know it yet.
-struct Unbegun<'i> {
-    inside: &'i Inside,
+struct NewSession<'i> {
+    inside: &'i Pool,
     name: Box<str>,
     owner: [u8; 32],
     is_begun: bool,
 }
 
-impl Drop for Unbegun<'_> {
+impl Drop for NewSession<'_> {
     fn drop(&mut self) {
         if !self.is_begun
             && let Some(session) = lock(&self.inside.sessions).remove(&self.name, &self.owner)
@@ -302,14 +303,14 @@ impl Backend for Children {
         Ok(())
     }
 
-    fn post(&self, posted: Posted, presence: Option<&Presence>) -> Hearing {
+    fn post(&self, posted: Posted, presence: Option<&Presence>) -> EventStream {
         let Posted { headers, body, attempt } = posted;
         let is_modern = is_modern(&headers);
         let is_mutating = attempt.as_ref().is_some_and(|it| it.outlives_stream(is_modern));
         if is_modern {
             return match self.0.child(&headers) {
                 Ok(child) => session::hearing(child.post(body, is_mutating, presence), false),
-                Err(error) => Hearing::only(failed(&error)),
+                Err(error) => EventStream::only(failed(&error)),
             };
         }
         let asks = attempt.is_some()
@@ -320,7 +321,7 @@ impl Backend for Children {
                 session::hearing(session.connection.post(body, is_mutating, presence), is_primed)
             }
             // It ended since the call was admitted.
-            Err(_) => Hearing::only(Heard::Failed(Failure::SERVER_GONE_BEFORE)),
+            Err(_) => EventStream::only(ServerEvent::Failed(Failure::SERVER_GONE_BEFORE)),
         }
     }
 
@@ -351,7 +352,7 @@ impl Backend for Children {
 }
 
 /// Removes sessions that are over, as long as there are children.
-async fn sweep(inside: Weak<Inside>) {
+async fn sweep(inside: Weak<Pool>) {
     loop {
         sleep(SWEEP).await;
         let Some(inside) = inside.upgrade() else { return };

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     engine::{
-        heard::Heard,
         limits::{BYTES_AT_ONCE, INPUT_GRACE, MAX_WAITING_BYTES},
         presence::Presence,
+        server_event::ServerEvent,
     },
     supervise::{NOT_FOUND, NOT_STARTED},
     wire::lines::Lines,
@@ -167,9 +167,9 @@ enum State {
 }
 
 impl Stream for Post {
-    type Item = Heard;
+    type Item = ServerEvent;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ServerEvent>> {
         let this = &mut *self;
         let mut posts = lock(&this.shared.posts);
         let number = match &this.state {

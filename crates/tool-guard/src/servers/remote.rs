@@ -12,11 +12,11 @@ use crate::{
         answer,
         failure::Failure,
         guard::Guard,
-        heard::Heard,
         one_client,
         options::{Mode, Options},
         out::{Out, Outgoing},
         proxy::{Proxy, too_long},
+        server_event::ServerEvent,
     },
     wire::{
         jsonrpc::{self, Line, NOT_FORWARDED, Token},
@@ -100,7 +100,7 @@ impl Remote {
 }
 
 impl one_client::Server for Remote {
-    type Event = (Open, Option<Heard>);
+    type Event = (Open, Option<ServerEvent>);
 
     fn on_client(&mut self, item: &Item, proxy: &mut Proxy) {
         self.talk.on_client(item);
@@ -139,13 +139,13 @@ impl one_client::Server for Remote {
         _: bool,
     ) -> Option<ExitCode> {
         match heard {
-            Some(Heard::Message { line, .. }) => proxy.on_server(&Item::Line(line)),
-            Some(Heard::Oversized(long)) => {
+            Some(ServerEvent::Message { line, .. }) => proxy.on_server(&Item::Line(line)),
+            Some(ServerEvent::Oversized(long)) => {
                 self.on_long(&long, false, proxy);
                 proxy.on_server(&Item::Oversized(long));
             }
-            Some(Heard::Head(..) | Heard::Between(_)) => {}
-            Some(Heard::Refused(response)) => {
+            Some(ServerEvent::Head(..) | ServerEvent::Between(_)) => {}
+            Some(ServerEvent::Refused(response)) => {
                 let answer = self.talk.answer(&open, &response);
                 let failure = self.talk.refused(&open, &response);
                 match (answer, &open.id) {
@@ -157,7 +157,7 @@ impl one_client::Server for Remote {
                     (None, _) => self.fail(&open, failure, proxy),
                 }
             }
-            Some(Heard::Failed(failure)) => self.fail(&open, failure, proxy),
+            Some(ServerEvent::Failed(failure)) => self.fail(&open, failure, proxy),
             // Nothing answers it any more: it has ended already, if it was answered.
             None if self.is_enforcing() => self.fail(&open, Failure::UNANSWERED, proxy),
             None => {}

@@ -14,13 +14,13 @@ pub(crate) use self::{
 use self::{
     faults::{About, Kind, failure},
     http::Server,
-    posting::Exchange,
+    posting::HttpPost,
 };
 use crate::{
     engine::{
         failure::Failure,
-        heard::{Hearing, Posted},
         options::{HttpOptions, StatusRules},
+        server_event::{EventStream, Posted},
     },
     wire::http_names::SESSION,
 };
@@ -59,9 +59,9 @@ impl Upstream {
     }
 
     /// Posts a message. What is heard ends when nothing more can come; dropping it closes the connection.
-    pub(crate) fn post(&self, posted: Posted) -> Hearing {
+    pub(crate) fn post(&self, posted: Posted) -> EventStream {
         let uri = self.uri.as_ref().unwrap_or_else(|| self.server.url()).clone();
-        Exchange::new(self.server.clone(), uri, posted).hearing()
+        HttpPost::new(self.server.clone(), uri, posted).hearing()
     }
 
     /// Passes a request on, and its response back.

@@ -1,7 +1,7 @@
 //! A minimal MCP client of a server process: requests and their answers, and its tools as a service, of which a call
 //! is a request. The doctor and the demo ask with it, too.
 use crate::{
-    engine::{answer, effects::Effects, failure::Failure, guessed, heard::Heard},
+    engine::{answer, effects::Effects, failure::Failure, guessed, server_event::ServerEvent},
     servers::{
         connection::{Connection, Post, Sharing},
         process::Server,
@@ -64,7 +64,7 @@ impl Client {
         let client = Self { server, last_id: Arc::default() };
         let this = client.clone();
         tokio::spawn(async move {
-            while let Some(Heard::Message { line, .. }) = unasked.next().await {
+            while let Some(ServerEvent::Message { line, .. }) = unasked.next().await {
                 this.reply(&line);
             }
         });
@@ -156,12 +156,12 @@ impl Future for Pending {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
             let ended = match ready!(self.post.poll_next_unpin(cx)) {
-                Some(Heard::Message { line, answers: true, .. }) => Ok(mark::without(&line)),
-                Some(Heard::Message { line, .. }) => {
+                Some(ServerEvent::Message { line, answers: true, .. }) => Ok(mark::without(&line)),
+                Some(ServerEvent::Message { line, .. }) => {
                     self.client.reply(&line);
                     continue;
                 }
-                Some(Heard::Failed(failure)) if failure.ran() == Ran::No => Err(failure),
+                Some(ServerEvent::Failed(failure)) if failure.ran() == Ran::No => Err(failure),
                 _ => Err(Failure::GONE_OR_TOO_LONG),
             };
             self.id = None;

@@ -3,7 +3,7 @@
 use super::events::{After, Answer, Before, Decision};
 use crate::{
     engine::{
-        answer::{self, Told},
+        answer::{self, CallReply},
         call::McpCall,
         identity::Client,
         request::Request,
@@ -117,7 +117,7 @@ fn text(result: &str) -> String {
 }
 
 /// The answer to the line that wanted to make the call, which ended so.
-pub(crate) fn block(told: Told<'_>, id: &Token) -> Answer {
+pub(crate) fn block(told: CallReply<'_>, id: &Token) -> Answer {
     let answer = Answer::new(id, Decision::Block);
     match told.end {
         Err(failed) => Answer {
@@ -139,7 +139,7 @@ pub(crate) fn block(told: Told<'_>, id: &Token) -> Answer {
 }
 
 /// The answer to the line that told the call's end.
-pub(crate) fn notes(told: Told<'_>, id: &Token) -> Answer {
+pub(crate) fn notes(told: CallReply<'_>, id: &Token) -> Answer {
     let decision = if told.notes.is_empty() { Decision::None } else { Decision::Note };
     let recorded = told.is_unrecorded.then_some(false);
     Answer { notes: told.notes, recorded, ..Answer::new(id, decision) }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     engine::{
-        answer::Told,
+        answer::CallReply,
         failure::Failure,
         options::Mode,
         proxy::{Finished, Proxy, TOO_MANY_CALLS},
@@ -225,7 +225,7 @@ impl Decider {
         self.answers.push_back((call.connection, answer));
     }
 
-    fn end(&mut self, number: u64, told: Told<'_>) {
+    fn end(&mut self, number: u64, told: CallReply<'_>) {
         let Some(call) = self.table.get_mut(number) else { return };
         match &call.state {
             State::Deciding(_) => {

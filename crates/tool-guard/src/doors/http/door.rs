@@ -1,9 +1,9 @@
 //! What a client's request is, and who answers it.
 use super::{
-    exchange::Exchange,
+    exchange::CallExchange,
     headers,
     reply::Reply,
-    running::{Home, Running},
+    running::{Place, Running},
 };
 use crate::{
     engine::{
@@ -61,9 +61,9 @@ const MOST_SESSIONS: usize = 10_000;
 static ONCE: [HeaderName; 6] = [VERSION, METHOD, NAME, SESSION, KEY, LAST_EVENT];
 
 /// The listener's door to the guard.
-pub(crate) struct HttpDoor<B>(Arc<Inside<B>>);
+pub(crate) struct HttpDoor<B>(Arc<DoorState<B>>);
 
-struct Inside<B> {
+struct DoorState<B> {
     guard: Arc<Guard>,
     behind: B,
     access: Access,
@@ -83,7 +83,7 @@ impl<B: Backend> HttpDoor<B> {
         access.once = &ONCE;
         let (running, sessions) = (Running::default(), Sessions::default());
         let places = Arc::new(Semaphore::new(MOST));
-        Self(Arc::new(Inside { guard, behind, access, running, sessions, places }))
+        Self(Arc::new(DoorState { guard, behind, access, running, sessions, places }))
     }
 }
 
@@ -112,7 +112,7 @@ impl<B: Backend> listener::Door for HttpDoor<B> {
     }
 }
 
-impl<B: Backend> Inside<B> {
+impl<B: Backend> DoorState<B> {
     /// The body of a request that may be answered.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl<B: Backend> Inside<B> {
     ) -> Result<Bytes, (StatusCode, Cow<'static, str>)> {
         let said = |(status, why): Refusal| (status, why.into());
         if let Err(refusal) = self.access.check(head) {
-            if let Some(left_out) = self.access.told.now() {
+            if let Some(left_out) = self.access.limit.now() {
                 tracing::warn!(target: TARGET, event = "mcp_refused", why = refusal.1, left_out);
             }
             return Err(said(refusal));
@@ -197,7 +197,7 @@ impl<B: Backend> Inside<B> {
                 let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
                 if let Some(session) = Via::session_in(&self.guard.server, answer.headers()) {
                     let begun = Session { begun, client: params::initializes(&read) };
-                    self.sessions.begin(Home { place: session, ..home }, begun);
+                    self.sessions.begin(Place { place: session, ..home }, begun);
                 }
                 answer
             }
@@ -237,7 +237,7 @@ impl<B: Backend> Inside<B> {
         head: Parts,
         body: Bytes,
         message: &Message<'_>,
-        (mut via, home, id, id_text): (Via, Home, Token, Box<str>),
+        (mut via, home, id, id_text): (Via, Place, Token, Box<str>),
     ) -> Answered {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             const WHY: &str =
@@ -285,7 +285,8 @@ impl<B: Backend> Inside<B> {
         let (behind, headers) = (self.behind.at(&head.uri), head.headers);
         let (reply, watched) = (Reply::new(response), Watched::new(unnamed));
         let run = self.running.begin(&home, &id);
-        let exchange = Exchange::new(proxy, behind, headers.clone(), id, reply, watched.clone());
+        let exchange =
+            CallExchange::new(proxy, behind, headers.clone(), id, reply, watched.clone());
         let longest = self.guard.limits.hard;
         // It is large, and a task moves its future several times.
         tokio::spawn(Box::pin(async move {
@@ -297,7 +298,7 @@ impl<B: Backend> Inside<B> {
     }
 }
 
-impl<B> Inside<B> {
+impl<B> DoorState<B> {
     /// A call that may change something and has no strong id, as equal ones see it.
     fn unnamed(&self, request: &CallRequest, via: &Via) -> Option<Call> {
         let (tool, identity) = (&*request.call.tool, &request.identity);
@@ -328,13 +329,13 @@ impl<B> Inside<B> {
     }
 }
 
-fn home(via: &Via) -> Home {
-    Home { caller: via.caller().into(), place: via.place().into() }
+fn home(via: &Via) -> Place {
+    Place { caller: via.caller().into(), place: via.place().into() }
 }
 
 /// The sessions whose beginnings the guard has seen.
 #[derive(Debug, Default)]
-struct Sessions(Mutex<HashMap<Home, Session>>);
+struct Sessions(Mutex<HashMap<Place, Session>>);
 
 #[derive(Debug)]
 struct Session {
@@ -344,7 +345,7 @@ struct Session {
 }
 
 impl Sessions {
-    fn begin(&self, home: Home, session: Session) {
+    fn begin(&self, home: Place, session: Session) {
         let mut all = lock(&self.0);
         if all.len() == MOST_SESSIONS {
             let oldest = all.iter().min_by_key(|(_, session)| session.begun);
@@ -354,11 +355,11 @@ impl Sessions {
         all.insert(home, session);
     }
 
-    fn began(&self, home: &Home) -> Option<Instant> {
+    fn began(&self, home: &Place) -> Option<Instant> {
         lock(&self.0).get(home).map(|session| session.begun)
     }
 
-    fn client(&self, home: &Home) -> Option<Box<str>> {
+    fn client(&self, home: &Place) -> Option<Box<str>> {
         lock(&self.0).get(home)?.client.clone()
     }
 }

@@ -1,6 +1,6 @@
 //! One message of a client's that the guard looks into: its way to the server, and the answer's way back.
 use super::{
-    reply::{News, Reply},
+    reply::{ClientEvent, Reply},
     running::{Run, Wanted},
 };
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
         answer,
         backend::Backend,
         failure::Failure,
-        heard::{Heard, Hearing, Posted, next_of},
         options::Mode,
         out::{Outgoing, Sent},
         presence::Watched,
         proxy::Proxy,
+        server_event::{EventStream, Posted, ServerEvent, next_of},
     },
     front::events::{EVENTS, are_taken, ended, event},
     wire::{
@@ -37,7 +37,7 @@ use tr_core::{FailureInfo, Ran, Verdict};
 const QUIET: Duration = Duration::from_secs(15);
 
 /// An exchange.
-pub(crate) struct Exchange<B: Backend> {
+pub(crate) struct CallExchange<B: Backend> {
     proxy: Proxy,
     behind: B,
     /// The client's headers.
@@ -76,10 +76,10 @@ struct Open {
     attempt: Option<Sent>,
     /// Whether it cancels a request: what the server says of it is not for the client.
     is_note: bool,
-    hearing: Hearing,
+    hearing: EventStream,
 }
 
-impl<B: Backend> Exchange<B> {
+impl<B: Backend> CallExchange<B> {
     pub(crate) fn new(
         proxy: Proxy,
         behind: B,
@@ -151,13 +151,13 @@ impl<B: Backend> Exchange<B> {
                 }
                 () = self.proxy.sweeper.round() => {}
                 news = self.reply.news() => match news {
-                    News::Room => {}
-                    News::Received => {
+                    ClientEvent::Room => {}
+                    ClientEvent::Received => {
                         if let Some(call) = self.client.take() {
                             call.received();
                         }
                     }
-                    News::Left => {
+                    ClientEvent::Left => {
                         orders.left();
                         leaving = self.on_cut();
                         if let Some(wanted) = wanted.as_mut().filter(|_| self.is_modern) {
@@ -271,9 +271,9 @@ impl<B: Backend> Exchange<B> {
         }
     }
 
-    async fn on_heard(&mut self, at: usize, heard: Option<Heard>) {
+    async fn on_heard(&mut self, at: usize, heard: Option<ServerEvent>) {
         if self.open[at].is_note {
-            if matches!(heard, None | Some(Heard::Refused(_) | Heard::Failed(_))) {
+            if matches!(heard, None | Some(ServerEvent::Refused(_) | ServerEvent::Failed(_))) {
                 self.open.remove(at);
             }
             return;
@@ -284,7 +284,7 @@ impl<B: Backend> Exchange<B> {
                 // Nothing answers it any more: it has ended already, if it was answered.
                 self.proxy.on_failed(&open.id, Failure::UNANSWERED);
             }
-            Some(Heard::Head(status, headers)) => {
+            Some(ServerEvent::Head(status, headers)) => {
                 let media = headers.get(CONTENT_TYPE);
                 let is_stream =
                     media.is_some_and(|it| it.as_bytes().starts_with(EVENTS.as_bytes()));
@@ -294,14 +294,14 @@ impl<B: Backend> Exchange<B> {
                     self.head = Some((status, headers));
                 }
             }
-            Some(Heard::Message { line, raw, answers }) => {
+            Some(ServerEvent::Message { line, raw, answers }) => {
                 let is_of_client = self.open[at].id == self.id;
                 self.last = Some(Last { line: line.clone(), raw, answers, is_of_client });
                 self.proxy.on_server(&Item::Line(line));
             }
-            Some(Heard::Between(bytes)) => self.reply.event(bytes).await,
-            Some(Heard::Oversized(long)) => self.proxy.on_server(&Item::Oversized(long)),
-            Some(Heard::Refused(refusal)) => {
+            Some(ServerEvent::Between(bytes)) => self.reply.event(bytes).await,
+            Some(ServerEvent::Oversized(long)) => self.proxy.on_server(&Item::Oversized(long)),
+            Some(ServerEvent::Refused(refusal)) => {
                 let open = self.open.remove(at);
                 let failure = refused(refusal.status());
                 if self.proxy.mode != Mode::Enforce || open.attempt.is_none() {
@@ -315,7 +315,7 @@ impl<B: Backend> Exchange<B> {
                 self.refusal = Some(refusal);
                 self.proxy.on_failed(&open.id, failure);
             }
-            Some(Heard::Failed(failure)) => {
+            Some(ServerEvent::Failed(failure)) => {
                 let open = self.open.remove(at);
                 if self.proxy.mode == Mode::Enforce {
                     return self.proxy.on_failed(&open.id, failure);

@@ -36,7 +36,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What happened on the client's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum ClientEvent {
     /// The stream has room for another part.
     Room,
     /// The client got the last message.
@@ -177,25 +177,25 @@ impl Reply {
     }
 
     /// Waits for news of the client.
-    pub(crate) async fn news(&mut self) -> News {
+    pub(crate) async fn news(&mut self) -> ClientEvent {
         let news = match &mut self.0 {
             State::Waiting(response) => {
                 response.closed().await;
-                News::Left
+                ClientEvent::Left
             }
             State::Streaming { events, .. } if events.capacity() == 0 => {
                 if events.reserve().await.is_ok() {
-                    return News::Room;
+                    return ClientEvent::Room;
                 }
-                News::Left
+                ClientEvent::Left
             }
             State::Streaming { events, .. } => {
                 events.closed().await;
-                News::Left
+                ClientEvent::Left
             }
             State::Sent(received) => match received.await {
-                Ok(()) => News::Received,
-                Err(_) => News::Left,
+                Ok(()) => ClientEvent::Received,
+                Err(_) => ClientEvent::Left,
             },
             State::Over => pending().await,
         };
@@ -263,7 +263,7 @@ mod tests {
             let mut read = 0;
             while let Some(frame) = body.frame().await {
                 read += frame.unwrap().into_data().unwrap().len();
-                let is_received = reply.news().now_or_never() == Some(News::Received);
+                let is_received = reply.news().now_or_never() == Some(ClientEvent::Received);
                 assert_eq!(is_received, read == len, "{read} of {len}");
                 if is_received {
                     break;
@@ -277,6 +277,6 @@ mod tests {
         let mut body = answer.await.unwrap().into_body();
         body.frame().await.unwrap().unwrap();
         drop(body);
-        assert_eq!(reply.news().await, News::Left);
+        assert_eq!(reply.news().await, ClientEvent::Left);
     }
 }

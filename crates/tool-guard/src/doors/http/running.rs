@@ -19,20 +19,20 @@ use tr_core::{canonical::Key, internal::lock};
 
 /// Whose calls they are: the caller's, in its session, else on its connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Home {
+pub(crate) struct Place {
     pub(crate) caller: Box<str>,
     pub(crate) place: Box<str>,
 }
 
 /// Whose call it is, and its id.
-type Id = (Home, Token);
+type Id = (Place, Token);
 
 /// The calls that run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Running {
     calls: Arc<Mutex<HashMap<Id, Vec<UnboundedSender<Bytes>>>>>,
     /// The calls that go on without their clients.
-    left: Arc<Counts<Home>>,
+    left: Arc<Counts<Place>>,
     /// The clients that wait for the calls with a key.
     wanted: Arc<Counts<Key>>,
 }
@@ -61,12 +61,12 @@ pub(crate) struct Run {
     id: Id,
     all: Running,
     orders: UnboundedReceiver<Bytes>,
-    left: Option<Counted<Home>>,
+    left: Option<Counted<Place>>,
 }
 
 impl Running {
     /// Adds a call.
-    pub(crate) fn begin(&self, home: &Home, id: &Token) -> Run {
+    pub(crate) fn begin(&self, home: &Place, id: &Token) -> Run {
         let (sender, orders) = unbounded_channel();
         let id = (home.clone(), id.clone());
         lock(&self.calls).entry(id.clone()).or_default().push(sender);
@@ -74,7 +74,7 @@ impl Running {
     }
 
     /// Sends the call a notification that cancels it; `false` if no such call runs.
-    pub(crate) fn cancel(&self, home: &Home, id: &Token, line: &Bytes) -> bool {
+    pub(crate) fn cancel(&self, home: &Place, id: &Token, line: &Bytes) -> bool {
         let running = lock(&self.calls);
         let Some(calls) = running.get(&(home.clone(), id.clone())) else { return false };
         // One request may have been sent twice.
@@ -83,12 +83,12 @@ impl Running {
 
     /// Whether a call of any client runs under this id, in this session if there is one.
     pub(crate) fn has(&self, session: Option<&str>, id: &Token) -> bool {
-        let is_there = |home: &Home| session.is_none_or(|session| *home.place == *session);
+        let is_there = |home: &Place| session.is_none_or(|session| *home.place == *session);
         lock(&self.calls).keys().any(|(home, running)| running == id && is_there(home))
     }
 
     /// Waits until no call of theirs goes on without its client, for a limited time.
-    pub(crate) async fn settled(&self, home: &Home, limit: Duration) {
+    pub(crate) async fn settled(&self, home: &Place, limit: Duration) {
         let _ = timeout(limit, self.left.none(home)).await;
     }
 }
@@ -192,8 +192,8 @@ mod tests {
         Token::read(serde_json::from_str(number).unwrap()).unwrap()
     }
 
-    fn home(caller: &str, place: &str) -> Home {
-        Home { caller: caller.into(), place: place.into() }
+    fn home(caller: &str, place: &str) -> Place {
+        Place { caller: caller.into(), place: place.into() }
     }
 
     #[tokio::test]

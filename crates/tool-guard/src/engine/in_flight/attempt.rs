@@ -21,7 +21,7 @@ pub(super) struct Attempt {
     pub(super) last_sign: Instant,
     /// How long its clock stood.
     pub(super) stood: Duration,
-    pub(super) owed: Owed,
+    pub(super) owed: PendingAnswer,
 }
 
 impl Attempt {
@@ -106,7 +106,7 @@ pub(crate) struct Claim {
 
 /// The details of a given-up call, for the case that the server still answers it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Owed {
+pub(crate) struct PendingAnswer {
     pub(crate) claim: Option<Claim>,
     /// The key by which it blocks equal calls.
     pub(crate) equals: Option<Equals>,
@@ -117,13 +117,13 @@ pub(crate) struct Owed {
 /// The newest abandoned attempts, and the client's progress tokens among theirs.
 #[derive(Debug, Default)]
 pub(super) struct Late {
-    pub(super) attempts: HashMap<Token, (Owed, bool)>,
+    pub(super) attempts: HashMap<Token, (PendingAnswer, bool)>,
     pub(super) order: VecDeque<Token>,
     pub(super) tokens: VecDeque<Token>,
 }
 
 impl Late {
-    pub(super) fn remember(&mut self, wire_id: Token, owed: Owed, pass: bool) {
+    pub(super) fn remember(&mut self, wire_id: Token, owed: PendingAnswer, pass: bool) {
         if self.order.len() == LATE
             && let Some(oldest) = self.order.pop_front()
         {
@@ -133,7 +133,7 @@ impl Late {
         self.attempts.insert(wire_id, (owed, pass));
     }
 
-    pub(super) fn take(&mut self, wire_id: &Token) -> Option<(Owed, bool)> {
+    pub(super) fn take(&mut self, wire_id: &Token) -> Option<(PendingAnswer, bool)> {
         let found = self.attempts.remove(wire_id)?;
         self.order.retain(|id| id != wire_id);
         Some(found)

@@ -118,7 +118,7 @@ proptest! {
                     if model.in_flight.iter().any(|attempt| Arc::ptr_eq(&attempt.call, &call)) {
                         continue;
                     }
-                    let launched = in_flight.launch(&call, Owed::default(), now);
+                    let launched = in_flight.launch(&call, PendingAnswer::default(), now);
                     let cancelled = model.cancelled.contains(&call.id);
                     prop_assert_eq!(launched.is_none(), cancelled, "a withdrawn call runs no more");
                     let Some(launched) = launched else { continue };
@@ -215,7 +215,7 @@ fn what_is_remembered_of_given_up_attempts_is_bounded() {
     let call = call(1, Some(1));
     in_flight.open(&call).unwrap();
     for _ in 0..LATE * 2 {
-        let launched = in_flight.launch(&call, Owed::default(), base()).unwrap();
+        let launched = in_flight.launch(&call, PendingAnswer::default(), base()).unwrap();
         in_flight.abandon(&launched.wire_id);
     }
     assert_eq!((in_flight.late.order.len(), in_flight.late.attempts.len()), (LATE, LATE));

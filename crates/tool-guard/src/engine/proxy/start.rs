@@ -6,7 +6,7 @@ use crate::engine::{
     identity::{self, Identity},
     options::Mode,
     request::Request,
-    unknowns::{self, Barred, Trace},
+    unknowns::{self, BlockedByEqual, Trace},
     warnings::Repeatable,
 };
 use serde_json::Value;
@@ -94,7 +94,7 @@ impl Proxy {
         let run = async move {
             // While it runs, equal calls may join it.
             let _uncut = uncut;
-            let mut barred = in_the_way.map(Barred::by_cut);
+            let mut barred = in_the_way.map(BlockedByEqual::by_cut);
             if let Some((equals, by)) = bars.filter(|_| barred.is_none()) {
                 barred = match &store {
                     Some(store) => wire.unknowns.still(by, &equals, own, store).await,

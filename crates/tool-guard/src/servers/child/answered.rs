@@ -1,7 +1,8 @@
 //! The responses to requests that are no guarded calls.
 use crate::{
     engine::{
-        answer, backend::refused, failure::Failure, guard::Guard, heard::Heard, proxy::too_long,
+        answer, backend::refused, failure::Failure, guard::Guard, proxy::too_long,
+        server_event::ServerEvent,
     },
     front::{
         body::{Answered, respond},
@@ -76,7 +77,7 @@ pub(super) async fn answered(
     if !is_primed {
         let Some(heard) = post.next().await else { return empty(StatusCode::ACCEPTED) };
         match heard {
-            Heard::Message { line, .. }
+            ServerEvent::Message { line, .. }
                 if asked.requests == 1 && guess::answered(&line).is_some() =>
             {
                 let mut answer = respond(StatusCode::OK, heard_line(guard, line.clone()));
@@ -85,13 +86,13 @@ pub(super) async fn answered(
                 }
                 return answer;
             }
-            Heard::Refused(response) => {
+            ServerEvent::Refused(response) => {
                 let (head, body) = response.into_parts();
                 return respond(head.status, body);
             }
-            heard @ (Heard::Failed(_) | Heard::Oversized(_)) => {
+            heard @ (ServerEvent::Failed(_) | ServerEvent::Oversized(_)) => {
                 let mut answer = refuse(StatusCode::BAD_GATEWAY, &asked.id, &heard);
-                if let Heard::Failed(failure) = &heard {
+                if let ServerEvent::Failed(failure) = &heard {
                     answer.extensions_mut().insert(NotAnswered(failure.ran()));
                 }
                 return answer;
@@ -103,7 +104,7 @@ pub(super) async fn answered(
     let events = futures_util::stream::iter(first).chain(post);
     stream(events.filter_map(move |heard| {
         let line = match heard {
-            Heard::Message { line, .. } => Some(heard_line(&guard, line)),
+            ServerEvent::Message { line, .. } => Some(heard_line(&guard, line)),
             heard => failure_line(&id, &heard),
         };
         std::future::ready(line.map(|line| Ok(event(&line, None))))
@@ -115,20 +116,20 @@ fn heard_line(guard: &Guard, line: Bytes) -> Bytes {
 }
 
 /// The answer to a request that the server does not answer.
-fn failure_line(id: &str, heard: &Heard) -> Option<Bytes> {
+fn failure_line(id: &str, heard: &ServerEvent) -> Option<Bytes> {
     let text = match heard {
-        Heard::Failed(failure) => failure.to_string(),
-        Heard::Oversized(line) => {
+        ServerEvent::Failed(failure) => failure.to_string(),
+        ServerEvent::Oversized(line) => {
             return Some(too_long(line, line.id.as_deref().or(Some(id))));
         }
-        Heard::Refused(response) => return Some(response.body().clone()),
+        ServerEvent::Refused(response) => return Some(response.body().clone()),
         _ => return None,
     };
     Some(answer::refusal(id, NOT_FORWARDED, &text))
 }
 
 /// A response that says why there is no answer.
-pub(super) fn refuse(status: StatusCode, id: &str, heard: &Heard) -> Answered {
+pub(super) fn refuse(status: StatusCode, id: &str, heard: &ServerEvent) -> Answered {
     respond(status, failure_line(id, heard).unwrap_or_default())
 }
 
@@ -140,9 +141,9 @@ pub(super) fn empty(status: StatusCode) -> Answered {
 }
 
 /// What is heard of a server that no process could be made for.
-pub(super) fn failed(error: &io::Error) -> Heard {
+pub(super) fn failed(error: &io::Error) -> ServerEvent {
     let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::TRANSIENT);
-    Heard::Failed(Failure::said(format!("the MCP server cannot be started: {error}"), facts))
+    ServerEvent::Failed(Failure::said(format!("the MCP server cannot be started: {error}"), facts))
 }
 
 /// The answer to a discovery, of a server that knows sessions only: as older servers give it.

@@ -6,8 +6,8 @@ use super::{
 use crate::{
     engine::{
         guard::Guard,
-        heard::{Heard, Hearing},
         presence::Watched,
+        server_event::{EventStream, ServerEvent},
     },
     front::{
         access::TOKEN,
@@ -190,7 +190,7 @@ impl Stream for Listening {
                 return Poll::Ready(event);
             }
             match ready!(Pin::new(&mut self.post).poll_next(cx)) {
-                Some(Heard::Message { line, .. }) => {
+                Some(ServerEvent::Message { line, .. }) => {
                     let line = self.guard.overheard(&line).unwrap_or(line);
                     self.kept.push(&event(&line, None));
                 }
@@ -202,7 +202,7 @@ impl Stream for Listening {
 }
 
 /// What is heard of a post: with the head of a stream before it, if that begins at once.
-pub(super) fn hearing(post: Post, is_primed: bool) -> Hearing {
-    let first = is_primed.then(|| Heard::Head(StatusCode::OK, event_headers()));
-    Hearing::of_sent(iter(first).chain(post))
+pub(super) fn hearing(post: Post, is_primed: bool) -> EventStream {
+    let first = is_primed.then(|| ServerEvent::Head(StatusCode::OK, event_headers()));
+    EventStream::of_sent(iter(first).chain(post))
 }

@@ -4,7 +4,8 @@ mod said;
 use super::ids::{Ids, Refused};
 use crate::{
     engine::{
-        answer, failure::Failure, heard::Heard, limits::MAX_WAITING_BYTES, presence::Presence,
+        answer, failure::Failure, limits::MAX_WAITING_BYTES, presence::Presence,
+        server_event::ServerEvent,
     },
     wire::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, cancellation},
 };
@@ -96,7 +97,7 @@ impl Posts {
             ..Post::default()
         };
         if let Some(gone) = &self.gone {
-            post.heard.push_back(Heard::Failed(gone.before()));
+            post.heard.push_back(ServerEvent::Failed(gone.before()));
             self.posts.insert(number, post);
             return number;
         }
@@ -115,9 +116,9 @@ impl Posts {
             Err(Refused::TooMany) => {
                 let facts = FailureInfo::new("overloaded", Ran::No, Verdict::TRANSIENT);
                 let why = "too many requests are open: this one was not forwarded";
-                post.heard.push_back(Heard::Failed(Failure::said(why, facts)));
+                post.heard.push_back(ServerEvent::Failed(Failure::said(why, facts)));
             }
-            Err(refused) => post.heard.push_back(Heard::Refused(Box::new(refusal(refused)))),
+            Err(refused) => post.heard.push_back(ServerEvent::Refused(Box::new(refusal(refused)))),
         }
         self.posts.insert(number, post);
         if self.sharing == Sharing::Session && self.posts[&number].open > 0 {
@@ -154,7 +155,7 @@ impl Posts {
     }
 
     /// What a post hears next: `None` if nothing yet, `Some(None)` if nothing any more.
-    pub(super) fn next(&mut self, number: u64, waker: &Waker) -> Option<Option<Heard>> {
+    pub(super) fn next(&mut self, number: u64, waker: &Waker) -> Option<Option<ServerEvent>> {
         let Some(post) = self.posts.get_mut(&number) else { return Some(None) };
         if let Some(heard) = post.heard.pop_front() {
             let size = size(&heard);
@@ -178,7 +179,7 @@ impl Posts {
         if self.sharing == Sharing::Session {
             // A message that its stream did not take is for the next one.
             for heard in post.heard {
-                if let Heard::Message { line, .. } = heard
+                if let ServerEvent::Message { line, .. } = heard
                     && post.is_listener
                 {
                     self.keep(&line);
@@ -239,7 +240,7 @@ impl Posts {
             for _ in 0..std::mem::take(&mut post.open).min(1) {
                 let is_unsent = post.from >= self.written;
                 let failure = if is_unsent { gone.before() } else { gone.failure() };
-                post.heard.push_back(Heard::Failed(failure));
+                post.heard.push_back(ServerEvent::Failed(failure));
             }
             post.wake();
         }
@@ -268,7 +269,7 @@ impl Posts {
 
 #[derive(Debug, Default)]
 struct Post {
-    heard: VecDeque<Heard>,
+    heard: VecDeque<ServerEvent>,
     bytes: usize,
     waker: Option<Waker>,
     /// How many of its requests are not answered.
@@ -325,9 +326,9 @@ impl Gone {
     }
 }
 
-fn size(heard: &Heard) -> usize {
+fn size(heard: &ServerEvent) -> usize {
     match heard {
-        Heard::Message { line, .. } => line.len(),
+        ServerEvent::Message { line, .. } => line.len(),
         _ => 0,
     }
 }

@@ -24,14 +24,14 @@ fn ask(id: u64) -> Bytes {
 
 async fn line(post: &mut Post) -> Value {
     match post.next().await {
-        Some(Heard::Message { line, .. }) => serde_json::from_slice(&line).unwrap(),
+        Some(ServerEvent::Message { line, .. }) => serde_json::from_slice(&line).unwrap(),
         other => panic!("{other:?}"),
     }
 }
 
 async fn failed(post: &mut Post) -> (Ran, String) {
     match post.next().await {
-        Some(Heard::Failed(failure)) => (failure.ran(), failure.to_string()),
+        Some(ServerEvent::Failed(failure)) => (failure.ran(), failure.to_string()),
         other => panic!("{other:?}"),
     }
 }
@@ -90,7 +90,7 @@ async fn an_answer_beyond_the_limit_is_not_kept() {
     let connection = server(script, Sharing::Session, 1024);
     let mut call = connection.post(ask(8), true, None);
     match call.next().await {
-        Some(Heard::Oversized(long)) => {
+        Some(ServerEvent::Oversized(long)) => {
             assert_eq!((long.bytes, long.id.as_deref()), (300_021, Some("8")));
         }
         other => panic!("{other:?}"),
@@ -122,7 +122,7 @@ async fn answers_that_nobody_reads_are_left_in_the_pipe() {
     let mut bytes = 0;
     while bytes < 2 * MAX_WAITING_BYTES {
         match call.next().await {
-            Some(Heard::Message { line, .. }) => bytes += line.len(),
+            Some(ServerEvent::Message { line, .. }) => bytes += line.len(),
             other => panic!("{other:?}"),
         }
         assert!(lock(&connection.0.posts).unread < MAX_WAITING_BYTES + 2 * BYTES_AT_ONCE);

@@ -5,7 +5,7 @@ use super::{
     talk::Talk,
 };
 use crate::{
-    engine::{heard::Heard, out::Outgoing},
+    engine::{out::Outgoing, server_event::ServerEvent},
     wire::{guess::answered, http_names::SESSION},
 };
 use bytes::Bytes;
@@ -70,15 +70,15 @@ impl Talk {
         self.held.as_ref().is_some_and(|held| held.by == kind)
     }
 
-    pub(super) fn on_begun(&mut self, open: &Open, heard: Option<&Heard>) {
+    pub(super) fn on_begun(&mut self, open: &Open, heard: Option<&ServerEvent>) {
         let is_again = open.kind == Kind::BeginsAgain;
         match heard {
             _ if open.kind == Kind::Initialized && self.is_held_by(Kind::Initialized) => {
                 self.release();
             }
             _ if open.kind == Kind::Initialized => {}
-            Some(Heard::Head(_, headers)) => self.session = headers.get(SESSION).cloned(),
-            Some(Heard::Message { line, .. }) => {
+            Some(ServerEvent::Head(_, headers)) => self.session = headers.get(SESSION).cloned(),
+            Some(ServerEvent::Message { line, .. }) => {
                 let answer: Value = serde_json::from_slice(line).unwrap_or_default();
                 let version = answer["result"]["protocolVersion"].as_str();
                 if let Some(version) = version.and_then(|it| HeaderValue::from_str(it).ok()) {
@@ -94,7 +94,7 @@ impl Talk {
                 }
             }
             // Once it is answered, the end of its stream says nothing.
-            Some(Heard::Refused(_) | Heard::Failed(_)) | None
+            Some(ServerEvent::Refused(_) | ServerEvent::Failed(_)) | None
                 if is_again && self.is_held_by(Kind::BeginsAgain) =>
             {
                 self.lose();

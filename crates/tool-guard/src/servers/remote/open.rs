@@ -2,8 +2,8 @@
 use crate::{
     engine::{
         failure::Failure,
-        heard::Heard,
         out::{Outgoing, Sent},
+        server_event::ServerEvent,
     },
     servers::upstream::client_meta,
     wire::{
@@ -81,8 +81,8 @@ pub(super) enum Kind {
 
 impl Open {
     /// What says nothing to anybody.
-    pub(super) fn nothing() -> (Self, Option<Heard>) {
-        (Self::default(), Some(Heard::Between(Bytes::new())))
+    pub(super) fn nothing() -> (Self, Option<ServerEvent>) {
+        (Self::default(), Some(ServerEvent::Between(Bytes::new())))
     }
 
     /// Whether it begins a call.
@@ -119,13 +119,13 @@ impl Open {
     }
 
     /// Notes which requests are answered: what follows in the same stream is no answer of theirs.
-    pub(super) fn on_heard(&mut self, heard: Option<&Heard>) {
+    pub(super) fn on_heard(&mut self, heard: Option<&ServerEvent>) {
         let answered: Vec<_> = match heard {
-            Some(Heard::Message { line, .. }) => match jsonrpc::read(line) {
+            Some(ServerEvent::Message { line, .. }) => match jsonrpc::read(line) {
                 Line::Batch => batch::answered(line).collect(),
                 read => read.answered(line).into_iter().collect(),
             },
-            Some(Heard::Oversized(long)) if !long.asks => long.token().into_iter().collect(),
+            Some(ServerEvent::Oversized(long)) if !long.asks => long.token().into_iter().collect(),
             _ => return,
         };
         self.id.take_if(|id| answered.contains(id));

@@ -1,7 +1,7 @@
 //! The stream of the server's own messages, which is opened again when it ends.
 use super::headers;
 use crate::{
-    engine::heard::Heard,
+    engine::server_event::ServerEvent,
     servers::upstream::{Events, Upstream, request},
     wire::{http_names::LAST_EVENT, sse::Content},
 };
@@ -40,7 +40,7 @@ pub(super) fn own_stream(
     headers: HeaderMap,
     renewed: headers::Own,
     max_line: usize,
-) -> impl Stream<Item = Heard> + Send {
+) -> impl Stream<Item = ServerEvent> + Send {
     struct Own {
         upstream: Upstream,
         headers: HeaderMap,
@@ -87,10 +87,10 @@ pub(super) fn own_stream(
             own.pause = piece.retry.unwrap_or(own.pause);
             match piece.content {
                 Content::Message(line) => {
-                    let heard = Heard::Message { line, raw: piece.raw, answers: false };
+                    let heard = ServerEvent::Message { line, raw: piece.raw, answers: false };
                     return Some((heard, own));
                 }
-                Content::Oversized(long) => return Some((Heard::Oversized(long), own)),
+                Content::Oversized(long) => return Some((ServerEvent::Oversized(long), own)),
                 Content::None => {}
             }
         }

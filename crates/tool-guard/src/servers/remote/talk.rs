@@ -8,8 +8,8 @@ use crate::{
     engine::{
         effects::Effects,
         failure::Failure,
-        heard::{Heard, Hearing, Posted, next_of},
         out::{Outgoing, Sent},
+        server_event::{EventStream, Posted, ServerEvent, next_of},
     },
     servers::upstream::{Upstream, is_protocol_refusal},
     wire::{
@@ -52,7 +52,7 @@ pub(super) struct Talk {
     effects: Arc<Mutex<Effects>>,
     /// Calls that wait for the list of tools.
     mismatches: Vec<Mismatch>,
-    open: Vec<(Open, Hearing)>,
+    open: Vec<(Open, EventStream)>,
 }
 
 impl Talk {
@@ -125,14 +125,14 @@ impl Talk {
         let method = message.method.as_deref();
         if method == Some("notifications/cancelled") {
             let id = cancelled(&line);
-            let is_unsent = |(open, heards): &(Open, Hearing)| {
+            let is_unsent = |(open, heards): &(Open, EventStream)| {
                 open.call.is_some() && open.id == id && !heards.is_sent()
             };
             if let Some(at) = self.open.iter().position(is_unsent) {
                 // Of a call that waits for its preflight the server need not hear.
                 let (open, _) = self.open.remove(at);
-                let failed = Heard::Failed(Failure::CANCELLED_BEFORE);
-                return self.open.push((open, Hearing::only(failed)));
+                let failed = ServerEvent::Failed(Failure::CANCELLED_BEFORE);
+                return self.open.push((open, EventStream::only(failed)));
             }
             let is_modern = self.is_modern();
             let stays =
@@ -200,7 +200,7 @@ impl Talk {
             attempt.map(|sent| Call { body: line, sent, params: Vec::new(), is_again: false });
         let id = call.as_ref().map(|call| call.sent.id.clone()).or(asked);
         let open = Open { id, batch, call, ..Open::default() };
-        self.open.push((open, Hearing::only(Heard::Failed(failure))));
+        self.open.push((open, EventStream::only(ServerEvent::Failed(failure))));
     }
 
     /// Whether requests are open.
@@ -246,11 +246,11 @@ impl Talk {
         let heards = own_stream(self.upstream.clone(), headers, self.own.clone(), self.max_line);
         let session = self.session.clone();
         let open = Open { kind: Kind::Stream, session, ..Open::default() };
-        self.open.push((open, Hearing::of_sent(heards)));
+        self.open.push((open, EventStream::of_sent(heards)));
     }
 
     /// What is heard next, and of what.
-    pub(super) async fn next(&mut self) -> (Open, Option<Heard>) {
+    pub(super) async fn next(&mut self) -> (Open, Option<ServerEvent>) {
         let deadline = self.held.as_ref().map(|held| held.until);
         let (at, heard) = tokio::select! {
             biased;
@@ -262,7 +262,9 @@ impl Talk {
         };
         let open = self.open[at].0.clone();
         self.open[at].0.on_heard(heard.as_ref());
-        if heard.is_none() || matches!(heard, Some(Heard::Refused(_) | Heard::Failed(_))) {
+        if heard.is_none()
+            || matches!(heard, Some(ServerEvent::Refused(_) | ServerEvent::Failed(_)))
+        {
             drop(self.open.remove(at));
         }
         if matches!(open.kind, Kind::Begins | Kind::BeginsAgain | Kind::Initialized) {
@@ -272,7 +274,7 @@ impl Talk {
             heard if open.kind == Kind::List => self.on_list(at, heard),
             // The client has had its answer.
             _ if open.kind == Kind::BeginsAgain => {}
-            Some(Heard::Refused(response)) if open.may_relist(&response) => {
+            Some(ServerEvent::Refused(response)) if open.may_relist(&response) => {
                 if self.mismatches.is_empty() {
                     self.list(open.call.as_ref(), None);
                 }
@@ -291,10 +293,10 @@ impl Talk {
     }
 
     /// Handles what is heard of the list.
-    fn on_list(&mut self, at: usize, heard: Option<Heard>) {
+    fn on_list(&mut self, at: usize, heard: Option<ServerEvent>) {
         match heard {
-            Some(Heard::Head(..) | Heard::Between(_)) => return,
-            Some(Heard::Message { line, .. }) => match listed(&line) {
+            Some(ServerEvent::Head(..) | ServerEvent::Between(_)) => return,
+            Some(ServerEvent::Message { line, .. }) => match listed(&line) {
                 Listed::Other => return,
                 Listed::Page(result, cursor) => {
                     drop(self.open.remove(at));
@@ -306,8 +308,8 @@ impl Talk {
                 }
                 Listed::None => drop(self.open.remove(at)),
             },
-            Some(Heard::Oversized(_)) => drop(self.open.remove(at)),
-            Some(Heard::Refused(_) | Heard::Failed(_)) | None => {}
+            Some(ServerEvent::Oversized(_)) => drop(self.open.remove(at)),
+            Some(ServerEvent::Refused(_) | ServerEvent::Failed(_)) | None => {}
         }
         for Mismatch { mut open, response } in std::mem::take(&mut self.mismatches) {
             let Some(call) = &mut open.call else { continue };
@@ -316,7 +318,7 @@ impl Talk {
             let headers = self.headers(&body);
             // With the same headers, it would be refused again.
             let heards = if call.params == repeated_in(&headers) {
-                Hearing::only(Heard::Refused(response))
+                EventStream::only(ServerEvent::Refused(response))
             } else {
                 self.upstream.post(Posted { headers, body, attempt: Some(sent) })
             };

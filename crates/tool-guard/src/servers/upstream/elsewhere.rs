@@ -81,7 +81,7 @@ impl Server {
             }
             _ => return None,
         };
-        if let Some(left_out) = self.told.now() {
+        if let Some(left_out) = self.limit.now() {
             let what = match &fault {
                 Fault::Redirected(_, to) => format!("redirects to {to}"),
                 Fault::Login => "asks for a login (OAuth): clients cannot log in through the guard; send a token with each request (--header-file), or connect them to the server itself".to_owned(),

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     connect::{Connector, Trust, was_not_sent},
     engine::options::{HttpOptions, Preflight, StatusRules},
-    front::told::Told,
+    front::log_limit::LogLimit,
 };
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -33,7 +33,7 @@ pub(super) struct Server {
     moved: OnceLock<Uri>,
     host: HeaderValue,
     /// The log of what the server is in place of the expected.
-    pub(super) told: Told,
+    pub(super) limit: LogLimit,
     pub(super) alive: Alive,
     pub(super) status: StatusRules,
     pub(super) preflight: Preflight,
@@ -58,7 +58,7 @@ impl Server {
             url: url.clone(),
             moved: OnceLock::new(),
             host,
-            told: Told::default(),
+            limit: LogLimit::default(),
             alive: Alive::new(),
             status,
             preflight: options.preflight,

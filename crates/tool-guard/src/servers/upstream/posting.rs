@@ -10,8 +10,8 @@ use super::{
 use crate::{
     engine::{
         failure::Failure,
-        heard::{Asks, Heard, Hearing, Posted, answers},
         options::Preflight,
+        server_event::{Asks, EventStream, Posted, ServerEvent, answers},
     },
     front::access::text,
     wire::{
@@ -50,7 +50,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A posted message.
-pub(super) struct Exchange {
+pub(super) struct HttpPost {
     server: Arc<Server>,
     uri: Uri,
     /// The client's own headers.
@@ -65,7 +65,7 @@ pub(super) struct Exchange {
     is_sent: Arc<AtomicBool>,
     stage: Stage,
     /// What was heard and not returned yet.
-    heard: VecDeque<Heard>,
+    heard: VecDeque<ServerEvent>,
     /// Whether the answer was heard.
     is_answered: bool,
     /// The last event's id, from which the stream can be resumed.
@@ -82,7 +82,7 @@ enum Stage {
     Done,
 }
 
-impl Exchange {
+impl HttpPost {
     pub(super) fn new(server: Arc<Server>, uri: Uri, posted: Posted) -> Self {
         let Posted { headers, body, attempt } = posted;
         let of_client = headers;
@@ -117,14 +117,14 @@ impl Exchange {
     }
 
     /// All that is heard.
-    pub(super) fn hearing(self) -> Hearing {
+    pub(super) fn hearing(self) -> EventStream {
         let is_sent = self.is_sent.clone();
         let heard = stream::unfold(self, |mut it| async move { Some((it.next().await?, it)) });
-        Hearing::of(heard, is_sent)
+        EventStream::of(heard, is_sent)
     }
 
     /// What is heard next; `None` if nothing more can come.
-    async fn next(&mut self) -> Option<Heard> {
+    async fn next(&mut self) -> Option<ServerEvent> {
         loop {
             if let Some(heard) = self.heard.pop_front() {
                 return Some(heard);
@@ -155,7 +155,7 @@ impl Exchange {
 
     fn fail(&mut self, fault: &Fault) {
         let failure = failure(fault, self.about(self.kind));
-        self.heard.push_back(Heard::Failed(failure));
+        self.heard.push_back(ServerEvent::Failed(failure));
     }
 
     fn refused(&self, kind: Kind, head: &response::Parts, body: &[u8]) -> Option<Failure> {
@@ -209,7 +209,7 @@ impl Exchange {
     }
 
     /// Asks for a sign of life; returns what the client hears if there is none.
-    async fn preflight(&mut self) -> Result<(), Heard> {
+    async fn preflight(&mut self) -> Result<(), ServerEvent> {
         let (headers, body, id) = preflight::probe(&self.headers, &self.body, self.is_modern);
         let asked = async {
             let (head, body) =
@@ -221,7 +221,7 @@ impl Exchange {
         let (mut head, body) = match timeout(BRIEF, asked).await.unwrap_or_else(|_| late()) {
             Ok(response) => response,
             Err(fault) => {
-                return Err(Heard::Failed(failure(&fault, self.about(Kind::Preflight))));
+                return Err(ServerEvent::Failed(failure(&fault, self.about(Kind::Preflight))));
             }
         };
         if is_alive(head.status, &body) {
@@ -229,10 +229,10 @@ impl Exchange {
             return Ok(());
         }
         if let Some(fault) = self.elsewhere(&head).await {
-            return Err(Heard::Failed(failure(&fault, self.about(Kind::Preflight))));
+            return Err(ServerEvent::Failed(failure(&fault, self.about(Kind::Preflight))));
         }
         if let Some(failure) = self.refused(Kind::Preflight, &head, &body) {
-            return Err(Heard::Failed(failure));
+            return Err(ServerEvent::Failed(failure));
         }
         // Clients open another session on 404 alone.
         if head.status == StatusCode::BAD_REQUEST
@@ -242,7 +242,7 @@ impl Exchange {
             head.status = StatusCode::NOT_FOUND;
         }
         let body = preflight::as_of_call(body, &id, &self.body);
-        Err(Heard::Refused(Box::new(Response::from_parts(head, body))))
+        Err(ServerEvent::Refused(Box::new(Response::from_parts(head, body))))
     }
 
     async fn elsewhere(&self, head: &response::Parts) -> Option<Fault> {
@@ -254,8 +254,8 @@ impl Exchange {
             return self.fail(&fault);
         }
         let heard = match self.refused(self.kind, &head, &body) {
-            Some(failure) => Heard::Failed(failure),
-            None => Heard::Refused(Box::new(Response::from_parts(head, body))),
+            Some(failure) => ServerEvent::Failed(failure),
+            None => ServerEvent::Refused(Box::new(Response::from_parts(head, body))),
         };
         self.heard.push_back(heard);
     }
@@ -263,7 +263,7 @@ impl Exchange {
     async fn on_success(&mut self, head: response::Parts, body: Incoming) {
         self.server.alive.note(self.peer, Instant::now());
         if is_event_stream(&head.headers) {
-            self.heard.push_back(Heard::Head(head.status, head.headers));
+            self.heard.push_back(ServerEvent::Head(head.status, head.headers));
             self.stage = Stage::Events(Events::new(body, self.server.max_line));
             return;
         }
@@ -272,8 +272,8 @@ impl Exchange {
             Body::Longer(begun, rest) => {
                 let skipped = skip(&begun, rest).await;
                 let is_answer = self.asks.id.is_none() || self.is_answered_by(&skipped);
-                self.heard.push_back(Heard::Head(head.status, head.headers));
-                self.heard.push_back(Heard::Oversized(skipped));
+                self.heard.push_back(ServerEvent::Head(head.status, head.headers));
+                self.heard.push_back(ServerEvent::Oversized(skipped));
                 if !is_answer {
                     self.fail(&Fault::NoAnswer(
                         "the body is too long and answers another id".into(),
@@ -286,19 +286,19 @@ impl Exchange {
 
     fn on_body(&mut self, head: response::Parts, raw: Bytes) {
         let Some(id) = &self.asks.id else {
-            self.heard.push_back(Heard::Head(head.status, head.headers));
+            self.heard.push_back(ServerEvent::Head(head.status, head.headers));
             if !raw.is_empty() {
-                self.heard.push_back(Heard::line(raw, false));
+                self.heard.push_back(ServerEvent::line(raw, false));
             }
             return;
         };
         if answers(&raw, id) {
-            self.heard.push_back(Heard::Head(head.status, head.headers));
-            self.heard.push_back(Heard::line(raw, true));
+            self.heard.push_back(ServerEvent::Head(head.status, head.headers));
+            self.heard.push_back(ServerEvent::line(raw, true));
         } else if self.kind == Kind::Message && !raw.is_empty() {
             // The client makes of it what it can.
             let response = Response::from_parts(head, raw);
-            self.heard.push_back(Heard::Refused(Box::new(response)));
+            self.heard.push_back(ServerEvent::Refused(Box::new(response)));
         } else {
             let what = if raw.is_empty() {
                 format!("{}, with an empty body", head.status)
@@ -326,15 +326,15 @@ impl Exchange {
                 let id = self.asks.id.as_ref();
                 let answers = id.is_some_and(|id| answers(&line, id));
                 self.is_answered |= answers;
-                self.heard.push_back(Heard::Message { line, raw: piece.raw, answers });
+                self.heard.push_back(ServerEvent::Message { line, raw: piece.raw, answers });
             }
             Content::Oversized(line) => {
                 self.silent = 0;
                 self.is_answered |= self.is_answered_by(&line);
-                self.heard.push_back(Heard::Oversized(line));
+                self.heard.push_back(ServerEvent::Oversized(line));
             }
             Content::None if !piece.raw.is_empty() => {
-                self.heard.push_back(Heard::Between(piece.raw));
+                self.heard.push_back(ServerEvent::Between(piece.raw));
             }
             Content::None => {}
         }

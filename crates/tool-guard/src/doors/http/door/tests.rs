@@ -3,9 +3,9 @@ use super::*;
 use crate::{
     engine::{
         failure::Failure,
-        heard::{Heard, Hearing, Posted},
         options::Options,
         presence::Presence,
+        server_event::{EventStream, Posted, ServerEvent},
     },
     front::{body::Answered, listener::Connection},
 };
@@ -37,7 +37,7 @@ struct Scripted(UnboundedSender<Heared>);
 /// A message that was posted, and where its answers go.
 struct Heared {
     posted: Posted,
-    say: UnboundedSender<Heard>,
+    say: UnboundedSender<ServerEvent>,
 }
 
 impl Heared {
@@ -45,7 +45,7 @@ impl Heared {
         serde_json::from_slice(&self.posted.body).unwrap()
     }
 
-    fn say(&self, heard: Heard) {
+    fn say(&self, heard: ServerEvent) {
         let _ = self.say.send(heard);
     }
 
@@ -54,13 +54,16 @@ impl Heared {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, "application/json".parse().unwrap());
         headers.insert("x-theirs", "1".parse().unwrap());
-        self.say(Heard::Head(StatusCode::OK, headers));
+        self.say(ServerEvent::Head(StatusCode::OK, headers));
         let line = result(&self.body()["id"], text);
-        self.say(Heard::Message { line: line.clone(), raw: line, answers: true });
+        self.say(ServerEvent::Message { line: line.clone(), raw: line, answers: true });
     }
 
     fn fail(self, ran: Ran, verdict: Verdict) {
-        self.say(Heard::Failed(Failure::said("gone", FailureInfo::new("gone", ran, verdict))));
+        self.say(ServerEvent::Failed(Failure::said(
+            "gone",
+            FailureInfo::new("gone", ran, verdict),
+        )));
     }
 }
 
@@ -73,10 +76,10 @@ impl Backend for Scripted {
         "/mcp"
     }
 
-    fn post(&self, posted: Posted, _: Option<&Presence>) -> Hearing {
+    fn post(&self, posted: Posted, _: Option<&Presence>) -> EventStream {
         let (say, mut heard) = unbounded_channel();
         let _ = self.0.send(Heared { posted, say });
-        Hearing::of_sent(stream::poll_fn(move |cx| heard.poll_recv(cx)))
+        EventStream::of_sent(stream::poll_fn(move |cx| heard.poll_recv(cx)))
     }
 
     async fn other(&self, request: Request<Bytes>) -> Answered {
@@ -140,7 +143,7 @@ impl Bench {
         let answer = self.send(&[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
         let line = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},{"name":"pay"}]}}"#);
         let raw = line.clone();
-        self.posted().await.say(Heard::Message { line, raw: raw.clone(), answers: false });
+        self.posted().await.say(ServerEvent::Message { line, raw: raw.clone(), answers: false });
         assert_eq!(text(answer).await.1, raw);
     }
 }
@@ -185,13 +188,13 @@ async fn events_pass_as_they_came_and_the_answer_ends_the_stream() {
     let post = bench.posted().await;
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, "text/event-stream".parse().unwrap());
-    post.say(Heard::Head(StatusCode::OK, headers));
-    post.say(Heard::Between(Bytes::from_static(b"id: 1\ndata:\n\n")));
+    post.say(ServerEvent::Head(StatusCode::OK, headers));
+    post.say(ServerEvent::Between(Bytes::from_static(b"id: 1\ndata:\n\n")));
     let note = r#"{"method":"notifications/progress","params":{"progressToken":"p","progress":1}}"#;
     let done = result(&7.into(), "paid");
     for line in [Bytes::from(note), done.clone()] {
         let raw = [b"id: 2\r\ndata: ", &line[..], b"\r\n\r\n"].concat().into();
-        post.say(Heard::Message { line, raw, answers: false });
+        post.say(ServerEvent::Message { line, raw, answers: false });
     }
     let done = String::from_utf8(done.to_vec()).unwrap();
     let expected =
@@ -204,7 +207,7 @@ async fn a_refusal_passes_and_the_same_call_runs_then() {
     let mut bench = Bench::new().await;
     let answer = bench.send(&[], call("7", "pay", KEYED));
     let refusal = Response::builder().status(401).body(Bytes::from_static(b"who?")).unwrap();
-    bench.posted().await.say(Heard::Refused(Box::new(refusal)));
+    bench.posted().await.say(ServerEvent::Refused(Box::new(refusal)));
     assert_eq!(text(answer).await, (StatusCode::UNAUTHORIZED, "who?".into()));
     // The end of a call that did not run is forgotten at once.
     advance(Duration::from_millis(2)).await;

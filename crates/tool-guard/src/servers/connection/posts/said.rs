@@ -1,7 +1,9 @@
 //! What the server says: to which post each message goes.
 use super::{Posts, Sharing, size};
 use crate::{
-    engine::{heard::Heard, limits::MAX_WAITING_BYTES, presence::Presence, proxy::too_long},
+    engine::{
+        limits::MAX_WAITING_BYTES, presence::Presence, proxy::too_long, server_event::ServerEvent,
+    },
     servers::connection::ids::For,
     wire::lines::Item,
 };
@@ -41,14 +43,14 @@ impl Posts {
     fn deliver(&mut self, one: For) {
         match one {
             For::Post { post, line, answers } => {
-                self.hear(post, Heard::line(line, answers), answers);
+                self.hear(post, ServerEvent::line(line, answers), answers);
             }
             For::Client { line, asks } => match self.stream(asks) {
-                Some(post) => self.hear(post, Heard::line(line, false), false),
+                Some(post) => self.hear(post, ServerEvent::line(line, false), false),
                 None if self.sharing == Sharing::Session => self.keep(&line),
                 None => tracing::warn!(target: TARGET, event = "mcp_unaddressed"),
             },
-            For::Oversized(post, line) => self.hear(post, Heard::Oversized(line), true),
+            For::Oversized(post, line) => self.hear(post, ServerEvent::Oversized(line), true),
             For::Server(line) => {
                 tracing::warn!(target: TARGET, event = "line_dropped", from = "server", bytes = line.bytes);
                 self.queue(&too_long(&line, line.id.as_deref()));
@@ -82,7 +84,7 @@ impl Posts {
         open.map(|(number, _)| *number)
     }
 
-    fn hear(&mut self, number: u64, heard: Heard, answers: bool) {
+    fn hear(&mut self, number: u64, heard: ServerEvent, answers: bool) {
         let size = size(&heard);
         // An answer waits, however long it is.
         if !answers && self.sharing == Sharing::Clients && !self.may_hold(number, size) {
@@ -136,7 +138,7 @@ impl Posts {
     pub(super) fn give_kept(&mut self, number: u64) {
         self.kept_bytes = 0;
         for line in std::mem::take(&mut self.kept) {
-            self.hear(number, Heard::line(line, false), false);
+            self.hear(number, ServerEvent::line(line, false), false);
         }
     }
 }

@@ -36,17 +36,17 @@ fn heard(posts: &mut Posts, number: u64) -> Vec<String> {
     let mut all = Vec::new();
     loop {
         match posts.next(number, Waker::noop()) {
-            Some(Some(Heard::Message { line, .. })) => {
+            Some(Some(ServerEvent::Message { line, .. })) => {
                 all.push(String::from_utf8(line.to_vec()).unwrap());
             }
-            Some(Some(Heard::Failed(failure))) => {
+            Some(Some(ServerEvent::Failed(failure))) => {
                 all.push(format!("{:?}: {failure}", failure.ran()));
             }
-            Some(Some(Heard::Refused(response))) => {
+            Some(Some(ServerEvent::Refused(response))) => {
                 assert_eq!(response.status(), StatusCode::BAD_REQUEST);
                 all.push("refused".into());
             }
-            Some(Some(Heard::Oversized(line))) => {
+            Some(Some(ServerEvent::Oversized(line))) => {
                 all.push(format!("{} bytes for {:?}", line.bytes, line.id));
             }
             Some(Some(other)) => panic!("{other:?}"),

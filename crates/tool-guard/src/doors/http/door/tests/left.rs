@@ -76,20 +76,20 @@ async fn a_late_answer_counts_though_progress_came_in_other_bytes_before() {
     assert_ne!(sent["id"], 7);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, "text/event-stream".parse().unwrap());
-    post.say(Heard::Head(StatusCode::OK, headers));
+    post.say(ServerEvent::Head(StatusCode::OK, headers));
     let token = &sent["params"]["_meta"]["progressToken"];
     let note = format!(
         r#"{{"method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
     );
     let raw = format!("data: {note}\n\n").into();
-    post.say(Heard::Message { line: note.into(), raw, answers: false });
+    post.say(ServerEvent::Message { line: note.into(), raw, answers: false });
     let (_, said) = text(answer).await;
     assert!(said.contains("progress") && said.contains("may have run"), "{said}");
     assert!(!post.say.is_closed(), "its late answer is heard");
     assert_eq!(bench.posted().await.body()["method"], "notifications/cancelled");
     let line = result(&sent["id"], "paid");
     let raw = [b"data: ", &line[..], b"\n\n"].concat().into();
-    post.say(Heard::Message { line, raw, answers: true });
+    post.say(ServerEvent::Message { line, raw, answers: true });
     for _ in 0..20 {
         yield_now().await;
     }

@@ -68,7 +68,7 @@ impl fmt::Display for Earlier {
 /// A call that is not run, because an equal one may have run.
 #[derive(Debug, thiserror::Error)]
 #[error("{earlier}")]
-pub(crate) struct Barred {
+pub(crate) struct BlockedByEqual {
     #[source]
     facts: FailureInfo,
     /// What is known of the call that blocks it.
@@ -81,7 +81,7 @@ pub(crate) struct Barred {
     undeclared: Option<Box<str>>,
 }
 
-impl Barred {
+impl BlockedByEqual {
     pub(super) fn by(earlier: Earlier, key: Option<Key>, left: Duration) -> Self {
         let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
         Self { facts, earlier, key, left, undeclared: None }
@@ -149,14 +149,26 @@ mod tests {
         let key = Key::from_bytes([9; 32]);
         let (soon, none) = (Duration::from_secs(500), Duration::ZERO);
         for (barred, words) in [
-            (Barred::by(Earlier::NoAnswer, None, soon), "its answer never came: that earlier"),
-            (Barred::by(Earlier::LateAnswer, None, soon), "its answer came too late"),
-            (Barred::by(Earlier::Failure, Some(key), soon), "does not say whether it ran: that"),
-            (Barred::by(Earlier::Recorded, Some(key), soon), "its outcome is unknown: that"),
-            (Barred::by(Earlier::Unreadable, Some(key), soon), "record cannot be read: that"),
-            (Barred::by_cut(None), "is running: this one did not run"),
             (
-                Barred::by_cut(Some(Ended::At { unix_ms: 43_380_000, record: Some(key) })),
+                BlockedByEqual::by(Earlier::NoAnswer, None, soon),
+                "its answer never came: that earlier",
+            ),
+            (BlockedByEqual::by(Earlier::LateAnswer, None, soon), "its answer came too late"),
+            (
+                BlockedByEqual::by(Earlier::Failure, Some(key), soon),
+                "does not say whether it ran: that",
+            ),
+            (
+                BlockedByEqual::by(Earlier::Recorded, Some(key), soon),
+                "its outcome is unknown: that",
+            ),
+            (
+                BlockedByEqual::by(Earlier::Unreadable, Some(key), soon),
+                "record cannot be read: that",
+            ),
+            (BlockedByEqual::by_cut(None), "is running: this one did not run"),
+            (
+                BlockedByEqual::by_cut(Some(Ended::At { unix_ms: 43_380_000, record: Some(key) })),
                 "ended at 12:03 UTC: this one",
             ),
         ] {
@@ -176,7 +188,7 @@ mod tests {
     #[test]
     fn only_of_an_undeclared_tool_it_is_said_that_it_may_be_declared() {
         let call = ToolCall::new("look\u{1b}up", tr_core::Params::empty_object());
-        let advice = |call: &ToolCall| Barred::by_cut(None).of(call).advice();
+        let advice = |call: &ToolCall| BlockedByEqual::by_cut(None).of(call).advice();
         let said = advice(&call);
         assert!(said.contains("up changes nothing") && !said.contains('\u{1b}'), "{said}");
         assert!(!advice(&call.effect(tr_core::Effect::Mutating)).contains("changes nothing"));

@@ -9,7 +9,7 @@ const WHILE: Duration = Duration::from_secs(1);
 
 /// Counts what was logged: clients could fill a disk with requests that are refused.
 #[derive(Debug, Default)]
-pub(crate) struct Told(Mutex<Counts>);
+pub(crate) struct LogLimit(Mutex<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -18,7 +18,7 @@ struct Counts {
     left_out: u64,
 }
 
-impl Told {
+impl LogLimit {
     /// Whether to log it now, and how many were left out since the last line.
     pub(crate) fn now(&self) -> Option<u64> {
         let mut counts = lock(&self.0);
@@ -42,7 +42,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn ten_lines_a_second_and_the_number_of_the_others() {
-        let told = Told::default();
+        let told = LogLimit::default();
         let lines: Vec<_> = (0..1_000).map(|_| told.now()).collect();
         assert_eq!(lines.iter().flatten().count(), 10);
         advance(WHILE).await;

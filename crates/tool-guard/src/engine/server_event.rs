@@ -30,7 +30,7 @@ pub(crate) struct Posted {
 
 /// What is heard after a message was posted.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum ServerEvent {
     /// The response has begun, and is no refusal: its status, and its headers without those of the
     /// connection. Once, before all others.
     Head(StatusCode, HeaderMap),
@@ -51,7 +51,7 @@ pub(crate) enum Heard {
     Failed(Failure),
 }
 
-impl Heard {
+impl ServerEvent {
     /// A message that came as this line.
     pub(crate) fn line(line: Bytes, answers: bool) -> Self {
         Self::Message { raw: line.clone(), line, answers }
@@ -59,25 +59,25 @@ impl Heard {
 }
 
 /// What is heard after a message was posted, or of the server itself.
-pub(crate) struct Hearing {
-    heard: Pin<Box<dyn Stream<Item = Heard> + Send>>,
+pub(crate) struct EventStream {
+    heard: Pin<Box<dyn Stream<Item = ServerEvent> + Send>>,
     is_sent: Arc<AtomicBool>,
 }
 
-impl Hearing {
+impl EventStream {
     pub(crate) fn of(
-        heard: impl Stream<Item = Heard> + Send + 'static,
+        heard: impl Stream<Item = ServerEvent> + Send + 'static,
         is_sent: Arc<AtomicBool>,
     ) -> Self {
         Self { heard: Box::pin(heard), is_sent }
     }
 
     /// What is heard of what waits for no preflight.
-    pub(crate) fn of_sent(heard: impl Stream<Item = Heard> + Send + 'static) -> Self {
+    pub(crate) fn of_sent(heard: impl Stream<Item = ServerEvent> + Send + 'static) -> Self {
         Self::of(heard, Arc::new(true.into()))
     }
 
-    pub(crate) fn only(heard: Heard) -> Self {
+    pub(crate) fn only(heard: ServerEvent) -> Self {
         Self::of_sent(stream::iter([heard]))
     }
 
@@ -90,8 +90,8 @@ impl Hearing {
 /// What is heard next, and of which of them.
 pub(crate) async fn next_of<T>(
     all: &mut [T],
-    hearing: impl Fn(&mut T) -> &mut Hearing,
-) -> (usize, Option<Heard>) {
+    hearing: impl Fn(&mut T) -> &mut EventStream,
+) -> (usize, Option<ServerEvent>) {
     poll_fn(|cx| {
         for (at, one) in all.iter_mut().enumerate() {
             if let Poll::Ready(heard) = hearing(one).heard.poll_next_unpin(cx) {
