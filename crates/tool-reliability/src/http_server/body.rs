@@ -3,8 +3,7 @@ use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use std::{
     collections::VecDeque,
-    future::Future,
-    mem,
+    future::poll_fn,
     pin::Pin,
     task::{Context, Poll, ready},
 };
@@ -65,14 +64,6 @@ impl<B: Body> Body for GuardedBody<B> {
 
 debug_parts! { GuardedBody<B>, |it| read = it.read.len() }
 
-/// Reads a body to its end, or until it is longer than a limit or has trailers.
-pub(super) struct Gather<B> {
-    body: Option<GuardedBody<B>>,
-    /// In one piece, so that a body of many small frames takes no more memory than its bytes.
-    read: Vec<u8>,
-    limit: usize,
-}
-
 /// What was read of a body.
 pub(super) enum Gathered<B> {
     /// All of it.
@@ -81,43 +72,29 @@ pub(super) enum Gathered<B> {
     Longer(GuardedBody<B>),
 }
 
-impl<B> Gather<B> {
-    pub(super) fn new(body: B, limit: usize) -> Self {
-        let body = Some(GuardedBody::unread(body));
-        Self { body, read: Vec::new(), limit }
-    }
-}
-
-impl<B: Body> Future for Gather<B> {
-    type Output = Result<Gathered<B>, B::Error>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        loop {
-            let body = this.body.as_mut().expect("polled after completion");
-            let Some(frame) = ready!(Pin::new(body).poll_frame(cx)) else {
-                this.body = None;
-                return Poll::Ready(Ok(Gathered::Whole(mem::take(&mut this.read).into())));
-            };
-            let more = match frame?.into_data() {
-                Ok(data) if this.read.len() + data.len() <= this.limit => {
-                    if this.read.is_empty() {
-                        this.read = data.into();
-                    } else {
-                        this.read.extend_from_slice(&data);
-                    }
-                    continue;
+/// Reads a body to its end, or until it is longer than a limit or has trailers.
+pub(super) async fn gather<B: Body>(body: B, limit: usize) -> Result<Gathered<B>, B::Error> {
+    let mut body = GuardedBody::unread(body);
+    // In one piece, so that a body of many small frames takes no more memory than its bytes.
+    let mut read = Vec::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let more = match frame?.into_data() {
+            Ok(data) if read.len() + data.len() <= limit => {
+                if read.is_empty() {
+                    read = data.into();
+                } else {
+                    read.extend_from_slice(&data);
                 }
-                Ok(data) => Frame::data(data),
-                Err(other) => other,
-            };
-            let mut body = this.body.take().expect("it was just read");
-            let read = Bytes::from(mem::take(&mut this.read));
-            body.read.extend((!read.is_empty()).then(|| Frame::data(read)));
-            body.read.push_back(more);
-            return Poll::Ready(Ok(Gathered::Longer(body)));
-        }
+                continue;
+            }
+            Ok(data) => Frame::data(data),
+            Err(other) => other,
+        };
+        body.read.extend((!read.is_empty()).then(|| Frame::data(read.into())));
+        body.read.push_back(more);
+        return Ok(Gathered::Longer(body));
     }
+    Ok(Gathered::Whole(read.into()))
 }
 
 fn as_bytes<D: Buf>(frame: Frame<D>) -> Frame<Bytes> {

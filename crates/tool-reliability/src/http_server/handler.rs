@@ -1,16 +1,15 @@
 //! The handlers as the idempotency layer calls them: a response ends with its body.
 use super::{
-    body::{Gather, Gathered, GuardedBody},
+    body::{Gathered, GuardedBody, gather},
     policy::{HANDLER_FAILED, KeyedRequest, Reply, failed, not_ready},
     recorded::RecordedResponse,
 };
-use http::{HeaderMap, HeaderName, Request, Response, header, response::Parts};
+use http::{HeaderMap, HeaderName, Request, Response, header};
 use http_body::Body;
-use pin_project_lite::pin_project;
 use std::{
     future::Future,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 use tower_service::Service;
 use tr_core::{BoxError, FailureInfo, Ran, Verdict};
@@ -31,83 +30,53 @@ pub(super) struct Handler<S> {
 
 impl<S, B, R> Service<KeyedRequest<B>> for Handler<S>
 where
-    S: Service<Request<GuardedBody<B>>, Response = Response<R>, Error: Into<BoxError>>,
-    R: Body<Error: Into<BoxError>>,
+    S: Service<
+            Request<GuardedBody<B>>,
+            Response = Response<R>,
+            Error: Into<BoxError>,
+            Future: Send + 'static,
+        >,
+    R: Body<Error: Into<BoxError>> + Send + 'static,
 {
     type Response = Reply<R>;
     type Error = BoxError;
-    type Future = HandlerFuture<S::Future, R>;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply<R>, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(|error| not_ready(error.into()))
     }
 
     fn call(&mut self, req: KeyedRequest<B>) -> Self::Future {
-        let called = self.inner.call(req.request);
-        HandlerFuture { state: State::Called { called }, kept: self.kept }
+        let (called, kept) = (self.inner.call(req.request), self.kept);
+        Box::pin(async move {
+            let response = called.await.map_err(|error| failed(error.into()))?;
+            reply(response, kept).await
+        })
     }
 }
 
-pin_project! {
-    /// Waits for the response, then for its body.
-    pub(super) struct HandlerFuture<F, R> {
-        #[pin]
-        state: State<F, R>,
-        kept: RecordRules,
-    }
-}
-
-pin_project! {
-    #[project = StateProj]
-    enum State<F, R> {
-        Called { #[pin] called: F },
-        Reading { head: Option<Parts>, body: Gather<R> },
-    }
-}
-
-impl<F, R, E> Future for HandlerFuture<F, R>
+/// Waits for the body of a response.
+async fn reply<R>(response: Response<R>, kept: RecordRules) -> Result<Reply<R>, BoxError>
 where
-    F: Future<Output = Result<Response<R>, E>>,
-    E: Into<BoxError>,
     R: Body<Error: Into<BoxError>>,
 {
-    type Output = Result<Reply<R>, BoxError>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        loop {
-            match this.state.as_mut().project() {
-                StateProj::Called { called } => {
-                    let response = ready!(called.poll(cx)).map_err(|error| failed(error.into()))?;
-                    let (head, body) = response.into_parts();
-                    if is_stream(&head.headers) {
-                        let body = GuardedBody::unread(body);
-                        let response = Response::from_parts(head, body);
-                        return Poll::Ready(Ok(Reply { response, recorded: None }));
-                    }
-                    let body = Gather::new(body, this.kept.max_bytes);
-                    this.state.set(State::Reading { head: Some(head), body });
-                }
-                StateProj::Reading { head, body } => {
-                    let read = ready!(Pin::new(body).poll(cx)).map_err(|error| {
-                        FailureInfo::new(HANDLER_FAILED, Ran::Unknown, Verdict::Permanent)
-                            .because(error)
-                    })?;
-                    let head = head.take().expect("polled after completion");
-                    let (body, recorded) = match read {
-                        Gathered::Whole(bytes) => {
-                            let headers = kept_headers(&head.headers, this.kept.headers);
-                            let kept = RecordedResponse::new(head.status, headers, bytes.clone());
-                            (GuardedBody::whole(bytes), Some(kept))
-                        }
-                        Gathered::Longer(body) => (body, None),
-                    };
-                    let response = Response::from_parts(head, body);
-                    return Poll::Ready(Ok(Reply { response, recorded }));
-                }
-            }
-        }
+    let (head, body) = response.into_parts();
+    if is_stream(&head.headers) {
+        let response = Response::from_parts(head, GuardedBody::unread(body));
+        return Ok(Reply { response, recorded: None });
     }
+    let read = gather(body, kept.max_bytes).await.map_err(|error| {
+        FailureInfo::new(HANDLER_FAILED, Ran::Unknown, Verdict::Permanent).because(error)
+    })?;
+    let (body, recorded) = match read {
+        Gathered::Whole(bytes) => {
+            let headers = kept_headers(&head.headers, kept.headers);
+            let kept = RecordedResponse::new(head.status, headers, bytes.clone());
+            (GuardedBody::whole(bytes), Some(kept))
+        }
+        Gathered::Longer(body) => (body, None),
+    };
+    Ok(Reply { response: Response::from_parts(head, body), recorded })
 }
 
 /// Whether the response is one whose reader wants each piece as it comes, and which may never end.

@@ -1,26 +1,26 @@
 //! [`HttpIdempotency`], the service around an HTTP handler, and its response future.
 use super::{
-    body::{Gather, Gathered, GuardedBody},
-    handler::{Handler, HandlerFuture},
+    body::{Gathered, GuardedBody, gather},
+    handler::Handler,
     key,
-    policy::{HttpPolicy, Keyed, KeyedRequest, Reply},
+    policy::{HttpPolicy, Keyed, KeyedRequest},
     problem::Problem,
     recorded::RecordedResponse,
 };
+use bytes::Bytes;
 use http::{Request, Response, StatusCode, request::Parts};
 use http_body::Body;
-use pin_project_lite::pin_project;
 use std::{
     future::Future,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 use tower_service::Service;
 use tr_core::{
     BoxError, DefaultPolicy, Effect, RequestPolicy, debug_parts, internal::ReadyOnCallFuture,
 };
-use tr_idempotency::{Idempotency, IdempotencyFuture};
+use tr_idempotency::Idempotency;
 
 /// Reads from a request's head who sent it; `None` if that is not known.
 pub(super) type Principal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
@@ -102,7 +102,7 @@ where
 {
     type Response = Response<GuardedBody<R>>;
     type Error = S::Error;
-    type Future = HttpIdempotencyFuture<S, S::Future, B, R>;
+    type Future = HttpIdempotencyFuture<R, S::Error>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         Poll::Ready(Ok(()))
@@ -111,118 +111,49 @@ where
     fn call(&mut self, req: Request<B>) -> Self::Future {
         let effect = DefaultPolicy.effect(&req);
         let (head, body) = req.into_parts();
-        let limit = self.settings.max_request_bytes;
-        let state = match self.settings.keyed(&head, effect) {
+        let keyed = match self.settings.keyed(&head, effect) {
+            Ok(Some(keyed)) => Ok(keyed),
             Ok(None) => {
                 let req = Request::from_parts(head, GuardedBody::unread(body));
                 let passing = ReadyOnCallFuture::waiting(self.get_ref().clone(), req);
-                State::Passing { passing }
+                return Box::pin(async { Ok(passing.await?.map(GuardedBody::unread)) });
             }
-            Ok(Some(_)) if body.size_hint().lower() > limit as u64 => {
-                State::Refused { problem: Some(too_large()) }
-            }
-            Ok(Some(keyed)) => State::Reading {
-                request: Some((keyed, head)),
-                body: Gather::new(body, limit),
-                calls: self.calls.clone(),
-            },
-            Err(problem) => State::Refused { problem: Some(problem) },
+            Err(problem) => Err(problem),
         };
-        HttpIdempotencyFuture { state }
+        let (mut calls, limit) = (self.calls.clone(), self.settings.max_request_bytes);
+        let guarded = async move {
+            let (keyed, body) = (keyed?, whole(body, limit).await?);
+            let reply = calls.call(KeyedRequest::new(keyed, head, body)).await;
+            reply.map_err(Problem::of_error)
+        };
+        Box::pin(async {
+            Ok(match guarded.await {
+                Ok(reply) => reply.response,
+                Err(problem) => problem.into_response(),
+            })
+        })
     }
 }
 
-pin_project! {
-    /// The response of an [`HttpIdempotency`].
-    ///
-    /// If it is dropped before the handler is called, the handler does not run. If it is dropped
-    /// later, a request with a key continues in a task of the current tokio runtime and is recorded.
-    #[must_use = "futures do nothing unless polled"]
-    pub struct HttpIdempotencyFuture<S, F, B, R> {
-        #[pin]
-        state: State<S, F, B, R>,
+/// The body of a request with a key.
+async fn whole<B: Body>(body: B, limit: usize) -> Result<Bytes, Problem> {
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large());
+    }
+    match gather(body, limit).await {
+        Ok(Gathered::Whole(bytes)) => Ok(bytes),
+        Ok(Gathered::Longer(_)) => Err(too_large()),
+        Err(_) => Err(Problem::refused(
+            StatusCode::BAD_REQUEST,
+            "body_unreadable",
+            "the request's body could not be read: send the request again",
+        )),
     }
 }
 
-pin_project! {
-    #[project = StateProj]
-    enum State<S, F, B, R> {
-        Passing { #[pin] passing: ReadyOnCallFuture<S, F, Request<GuardedBody<B>>> },
-        Refused { problem: Option<Problem> },
-        Reading { request: Option<(Keyed, Parts)>, body: Gather<B>, calls: Calls<S> },
-        Calling { #[pin] call: Call<S, F, B, R> },
-    }
-}
-
-type Call<S, F, B, R> = IdempotencyFuture<
-    Handler<S>,
-    HandlerFuture<F, R>,
-    KeyedRequest<B>,
-    Reply<R>,
-    HttpPolicy,
-    RecordedResponse,
->;
-
-impl<S, B, R> Future for HttpIdempotencyFuture<S, S::Future, B, R>
-where
-    S: Service<
-            Request<GuardedBody<B>>,
-            Response = Response<R>,
-            Error: Into<BoxError>,
-            Future: Send + 'static,
-        > + Clone
-        + Send
-        + 'static,
-    B: Body + Send + 'static,
-    R: Body<Error: Into<BoxError>> + Send + 'static,
-{
-    type Output = Result<Response<GuardedBody<R>>, S::Error>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut state = self.project().state;
-        loop {
-            match state.as_mut().project() {
-                StateProj::Passing { passing } => {
-                    let end = ready!(passing.poll(cx));
-                    return Poll::Ready(end.map(|response| response.map(GuardedBody::unread)));
-                }
-                StateProj::Refused { problem } => {
-                    let problem = problem.take().expect("polled after completion");
-                    return Poll::Ready(Ok(problem.into_response()));
-                }
-                StateProj::Reading { request, body, calls } => {
-                    let problem = match ready!(Pin::new(body).poll(cx)) {
-                        Ok(Gathered::Whole(bytes)) => {
-                            let (keyed, head) = request.take().expect("taken once");
-                            let call = calls.call(KeyedRequest::new(keyed, head, bytes));
-                            state.set(State::Calling { call });
-                            continue;
-                        }
-                        Ok(Gathered::Longer(_)) => too_large(),
-                        Err(_) => Problem::refused(
-                            StatusCode::BAD_REQUEST,
-                            "body_unreadable",
-                            "the request's body could not be read: send the request again",
-                        ),
-                    };
-                    state.set(State::Refused { problem: Some(problem) });
-                }
-                StateProj::Calling { call } => {
-                    return Poll::Ready(Ok(match ready!(call.poll(cx)) {
-                        Ok(reply) => reply.response,
-                        Err(error) => Problem::of_error(error).into_response(),
-                    }));
-                }
-            }
-        }
-    }
-}
-
-debug_parts! { HttpIdempotencyFuture<S, F, B, R>, |it|
-    state = match &it.state {
-        State::Passing { .. } => "passing",
-        State::Refused { .. } => "refused",
-        State::Reading { .. } => "reading the request",
-        State::Calling { .. } => "calling",
-    }
-}
+/// The response of an [`HttpIdempotency`].
+///
+/// If it is dropped before the handler is called, the handler does not run. If it is dropped
+/// later, a request with a key continues in a task of the current tokio runtime and is recorded.
+pub type HttpIdempotencyFuture<R, E> =
+    Pin<Box<dyn Future<Output = Result<Response<GuardedBody<R>>, E>> + Send>>;
