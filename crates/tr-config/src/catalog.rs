@@ -150,7 +150,7 @@ impl ToolCatalog {
 
     /// Whether a tool can do something; `false` for an unknown tool.
     pub fn supports(&self, tool: impl Into<ToolId>, capability: Capability) -> bool {
-        self.get(&tool.into()).is_some_and(|tool| tool.capabilities.has(capability))
+        self.get(&tool.into()).is_some_and(|tool| tool.can(capability))
     }
 
     /// The effect of tools that declare none.

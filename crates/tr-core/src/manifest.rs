@@ -22,8 +22,9 @@ pub struct ToolManifest {
     pub tool: ToolId,
     /// Its effect; `None` if it is not declared.
     pub effect: Option<Effect>,
-    /// What it can do.
-    pub capabilities: Capabilities,
+    /// What it can do. The layers use `Idempotency` and `OwnRetries`; `Streaming` and `Caching` are for
+    /// programs that ask.
+    pub capabilities: Vec<Capability>,
     /// JSON Schema of its params.
     pub input_schema: Option<Json>,
     /// How long one attempt may take.
@@ -103,21 +104,6 @@ impl fmt::Debug for Compiled {
     }
 }
 
-/// What a tool can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching` are
-/// for programs that ask.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Capabilities {
-    /// Answers in chunks.
-    pub streaming: bool,
-    /// Deduplicates by the key that it is handed.
-    pub idempotency: bool,
-    /// Its answers may be cached.
-    pub caching: bool,
-    /// Retries by itself: leave it alone.
-    pub own_retries: bool,
-}
-
 /// Something that a tool can do or not, to be asked for before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -128,36 +114,8 @@ pub enum Capability {
     Idempotency,
     /// Its answers may be cached.
     Caching,
-    /// Retries by itself.
+    /// Retries by itself: leave it alone.
     OwnRetries,
-}
-
-impl Capabilities {
-    /// Whether this is among them.
-    #[must_use]
-    pub const fn has(self, capability: Capability) -> bool {
-        match capability {
-            Capability::Streaming => self.streaming,
-            Capability::Idempotency => self.idempotency,
-            Capability::Caching => self.caching,
-            Capability::OwnRetries => self.own_retries,
-        }
-    }
-}
-
-impl FromIterator<Capability> for Capabilities {
-    fn from_iter<I: IntoIterator<Item = Capability>>(all: I) -> Self {
-        let mut these = Self::default();
-        for capability in all {
-            *match capability {
-                Capability::Streaming => &mut these.streaming,
-                Capability::Idempotency => &mut these.idempotency,
-                Capability::Caching => &mut these.caching,
-                Capability::OwnRetries => &mut these.own_retries,
-            } = true;
-        }
-        these
-    }
 }
 
 /// A tool's changes to loop detection.
@@ -183,7 +141,7 @@ impl ToolManifest {
         Self {
             tool: tool.into(),
             effect: None,
-            capabilities: Capabilities::default(),
+            capabilities: Vec::new(),
             input_schema: None,
             timeout: None,
             idle_timeout: None,
@@ -245,17 +203,23 @@ impl ToolManifest {
         Some(self.compiled.0.get_or_init(|| InputSchema::compile(schema)))
     }
 
+    /// Whether it can do this.
+    #[must_use]
+    pub fn can(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
+    }
+
     /// Whether to answer this call in chunks: the caller would like it, and the tool can.
     #[must_use]
-    pub const fn streams_for(&self, hints: &CallHints) -> bool {
-        hints.prefer_streaming && self.capabilities.streaming
+    pub fn streams_for(&self, hints: &CallHints) -> bool {
+        hints.prefer_streaming && self.can(Capability::Streaming)
     }
 
     /// Under which the answer of this call may be cached: the caller named a key, and the tool
     /// only reads and allows it.
     #[must_use]
     pub fn cache_key_of<'h>(&self, hints: &'h CallHints) -> Option<&'h str> {
-        let allowed = self.capabilities.caching && self.effect == Some(Effect::ReadOnly);
+        let allowed = self.can(Capability::Caching) && self.effect == Some(Effect::ReadOnly);
         hints.cache_key.as_deref().filter(|_| allowed)
     }
 }

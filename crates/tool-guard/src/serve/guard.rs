@@ -99,7 +99,7 @@ impl Guard {
                 ("caching", Capability::Caching),
                 ("own_retries", Capability::OwnRetries),
             ];
-            let has = capabilities.iter().filter(|(_, one)| tool.capabilities.has(*one));
+            let has = capabilities.iter().filter(|(_, one)| tool.can(*one));
             json!({
                 "tool": tool.tool.name(),
                 "action": tool.tool.action().unwrap_or_default(),

@@ -28,7 +28,7 @@ use std::{
 };
 use tokio::time::timeout;
 use tower_service::Service;
-use tr_core::{BoxError, Ran, ToolCall, ToolManifest, ToolOutcome};
+use tr_core::{BoxError, Capability, Ran, ToolCall, ToolOutcome};
 
 /// The longest answer that is read, in bytes.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -187,15 +187,15 @@ pub(crate) fn hello(name: &str) -> Value {
 impl Service<ToolCall> for Client {
     type Response = ToolOutcome;
     type Error = BoxError;
-    type Future = RemoteCall;
+    type Future = Pin<Box<dyn Future<Output = Result<ToolOutcome, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, call: ToolCall) -> RemoteCall {
+    fn call(&mut self, call: ToolCall) -> Self::Future {
         let parts = call.parts();
-        let knows_keys = call.manifest().is_some_and(|tool| tool.capabilities.idempotency);
+        let knows_keys = call.manifest().is_some_and(|tool| tool.can(Capability::Idempotency));
         let key = parts.idempotency.key.as_deref().filter(|_| knows_keys);
         let meta = key.map_or_else(String::new, |key| {
             format!(r#","_meta":{}"#, json!({ "idempotencyKey": key }))
@@ -205,24 +205,10 @@ impl Service<ToolCall> for Client {
             Value::from(parts.tool.name()),
             parts.params.get()
         );
-        let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
-        RemoteCall { pending: self.request("tools/call", &params), codes }
-    }
-}
-
-/// A call in flight.
-#[derive(Debug)]
-pub(crate) struct RemoteCall {
-    pending: Pending,
-    /// The manifest with the codes by which the tool says that it did not run.
-    codes: Option<Arc<ToolManifest>>,
-}
-
-impl Future for RemoteCall {
-    type Output = Result<ToolOutcome, BoxError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let line = ready!(Pin::new(&mut self.pending).poll(cx))?;
-        Poll::Ready(Ok(answer::judged(guessed::of_line(&line), self.codes.as_deref())))
+        let pending = self.request("tools/call", &params);
+        Box::pin(async move {
+            let line = pending.await?;
+            Ok(answer::judged(guessed::of_line(&line), call.manifest()))
+        })
     }
 }

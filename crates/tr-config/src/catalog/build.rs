@@ -133,7 +133,7 @@ pub(super) fn endpoint(tool: &mut Tool, at: &At<'_>, faults: &mut Faults) -> Opt
 pub(super) fn manifest(id: ToolId, tool: Tool) -> ToolManifest {
     let mut manifest = ToolManifest::new(id);
     manifest.effect = tool.effect;
-    manifest.capabilities = tool.capabilities.into_iter().flatten().collect();
+    manifest.capabilities = tool.capabilities.unwrap_or_default();
     manifest.input_schema = tool.input_schema;
     manifest.timeout = tool.timeout;
     manifest.idle_timeout = tool.idle_timeout;

@@ -1,7 +1,7 @@
 //! [`DefaultPolicy`] for tool calls.
 use crate::{
-    CallInfo, Cancellation, CloneRequest, DedupeMode, DedupeScope, DefaultPolicy, Effect,
-    FencingToken, KeyRef, RecordRef, RequestPolicy, RetryOverrides, ToolCall,
+    CallInfo, Cancellation, Capability, CloneRequest, DedupeMode, DedupeScope, DefaultPolicy,
+    Effect, FencingToken, KeyRef, RecordRef, RequestPolicy, RetryOverrides, ToolCall,
     internal::CoarseInstant,
     manifest::{BreakerOverride, TtlOverride},
 };
@@ -75,7 +75,7 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     }
 
     fn retries_itself(&self, call: &ToolCall) -> bool {
-        call.manifest().is_some_and(|tool| tool.capabilities.own_retries)
+        call.manifest().is_some_and(|tool| tool.can(Capability::OwnRetries))
     }
 
     #[inline]

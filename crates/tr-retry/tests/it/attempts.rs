@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt};
 use tr_core::{
-    DefaultPolicy, Effect, Params, ResponsePolicy, Retried, RetryOverride, ToolCall, ToolError,
-    ToolManifest, ToolOutcome, Verdict, code, internal::CoarseInstant,
+    Capability, DefaultPolicy, Effect, Params, ResponsePolicy, Retried, RetryOverride, ToolCall,
+    ToolError, ToolManifest, ToolOutcome, Verdict, code, internal::CoarseInstant,
 };
 use tr_retry::{RetryConfig, RetryLayer, RetryStop};
 use tr_testkit::tool::{Scripted, Step};
@@ -80,7 +80,7 @@ async fn ut_05_the_calls_own_policy_wins() {
 #[tokio::test(start_paused = true)]
 async fn ut_05_a_tool_with_its_own_retries_runs_once() {
     let mut manifest = ToolManifest::new("exec");
-    manifest.capabilities.own_retries = true;
+    manifest.capabilities = vec![Capability::OwnRetries];
     manifest.effect = Some(Effect::ReadOnly);
     let tool = Tool::script([timeout()]);
     let asked = tool.handle();

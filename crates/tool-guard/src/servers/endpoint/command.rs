@@ -69,7 +69,7 @@ pub(super) async fn call(
         let _ = input.shutdown().await;
         Ok(())
     };
-    let streams = call.manifest().is_some_and(|tool| tool.capabilities.has(Capability::Streaming));
+    let streams = call.manifest().is_some_and(|tool| tool.can(Capability::Streaming));
     let mut sink = streams.then(|| call.chunk_sink());
     let read = async {
         match &mut sink {

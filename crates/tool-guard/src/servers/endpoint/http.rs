@@ -89,8 +89,7 @@ impl Target {
         *request.uri_mut() = self.url.clone();
         let headers = request.headers_mut();
         *headers = self.headers.clone();
-        let takes_keys =
-            call.manifest().is_some_and(|tool| tool.capabilities.has(Capability::Idempotency));
+        let takes_keys = call.manifest().is_some_and(|tool| tool.can(Capability::Idempotency));
         // Not the caller's own key, which is unique only within its session.
         if let Some(claim) = call.fencing_token().filter(|_| takes_keys) {
             let key = format!("\"{}\"", claim.provider_key());

@@ -70,8 +70,7 @@ fn every_key_reaches_the_manifest() {
     let tool = catalog.find(Some("agents.tools"), "message", Some("send")).unwrap();
     assert_eq!(tool.tool, ToolId::from_parts(Some("agents.tools"), "message", Some("send")));
     assert_eq!(tool.effect, Some(Effect::Mutating));
-    assert!(tool.capabilities.idempotency && tool.capabilities.own_retries);
-    assert!(!tool.capabilities.streaming && !tool.capabilities.caching);
+    assert_eq!(tool.capabilities, [Capability::Idempotency, Capability::OwnRetries]);
     let schema = tool.input_schema.as_ref().map(tr_core::Json::get);
     let checked = cfg!(feature = "input-schema");
     assert_eq!(schema, checked.then_some(r#"{"type": "object", "required": ["to"]}"#));
