@@ -36,12 +36,10 @@ impl AdapterLayer {
         /// Sets whether failures are classified; they are by default. If not, the tool's outcomes pass
         /// unchanged, and its errors are kept for the caller: the layers classify them without the
         /// `classification` of the tool's manifest.
-        #[must_use]
         fn normalise(normalises: bool) { normalises = normalises }
 
         /// Sets whether answers are searched for silent failures ([`Normaliser`]); they are by default,
         /// unless the tool's manifest turns it off or failures are not normalised at all.
-        #[must_use]
         fn silent_failures(looks: bool) { looks = looks }
     }
 

@@ -335,35 +335,27 @@ impl ToolCall {
 
     setters! {
         /// Sets the session.
-        #[must_use]
         fn session(session: impl Into<Box<str>>) { parts_mut().context.session = Some(session.into()) }
 
         /// Sets the user or account.
-        #[must_use]
         fn actor(actor: impl Into<Box<str>>) { parts_mut().context.actor = Some(actor.into()) }
 
         /// Sets the turn.
-        #[must_use]
         fn turn(turn: impl Into<Box<str>>) { parts_mut().turn = Some(turn.into()) }
 
         /// Sets the request's id.
-        #[must_use]
         fn request_id(id: impl Into<Box<str>>) { parts_mut().request_id = Some(id.into()) }
 
         /// Sets the id that the model gave to the call.
-        #[must_use]
         fn tool_call_id(id: impl Into<Box<str>>) { parts_mut().tool_call_id = Some(id.into()) }
 
         /// Sets the caller's idempotency key.
-        #[must_use]
         fn idempotency_key(key: impl Into<Box<str>>) { parts_mut().idempotency.key = Some(key.into()) }
 
         /// Sets what to do with a duplicate.
-        #[must_use]
         fn dedupe(mode: DedupeMode) { parts_mut().idempotency.mode = mode }
 
         /// Sets when the answer is of no use any more.
-        #[must_use]
         fn deadline(deadline: Instant) { parts_mut().deadline = Some(deadline) }
     }
 }

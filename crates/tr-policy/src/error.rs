@@ -65,11 +65,16 @@ impl FailureInfo {
         Self { code, exhausted: end.exhausted, ..Self::new("", end.ran, end.verdict) }
     }
 
-    /// Sets the cause.
-    #[must_use]
-    pub fn because(mut self, cause: impl Into<BoxError>) -> Self {
-        self.cause = Some(Cause::Owned(cause.into()));
-        self
+    crate::setters! {
+        /// Sets the cause.
+        fn because(cause: impl Into<BoxError>) { cause = Some(Cause::Owned(cause.into())) }
+
+        /// Adds an earlier failure of the same call, which is not in the chain of sources: [`causes`] lists
+        /// it after the cause and its sources.
+        fn after(earlier: impl Into<BoxError>) { rare.get_or_insert_default().earlier = Some(earlier.into()) }
+
+        /// Marks the error as a replay: it comes from a record, not from a run for this caller.
+        fn replayed(replay: Replay) { rare.get_or_insert_default().replay = Some(replay) }
     }
 
     /// Sets a cause that other errors share.
@@ -89,14 +94,6 @@ impl FailureInfo {
         }
     }
 
-    /// Adds an earlier failure of the same call, which is not in the chain of sources: [`causes`] lists
-    /// it after the cause and its sources.
-    #[must_use]
-    pub fn after(mut self, earlier: impl Into<BoxError>) -> Self {
-        self.rare.get_or_insert_default().earlier = Some(earlier.into());
-        self
-    }
-
     /// Marks the call as already retried: outer layers must not retry it.
     #[must_use]
     pub const fn exhausted(mut self) -> Self {
@@ -110,13 +107,6 @@ impl FailureInfo {
     #[must_use]
     pub const fn by_layer(mut self) -> Self {
         self.by_layer = true;
-        self
-    }
-
-    /// Marks the error as a replay: it comes from a record, not from a run for this caller.
-    #[must_use]
-    pub fn replayed(mut self, replay: Replay) -> Self {
-        self.rare.get_or_insert_default().replay = Some(replay);
         self
     }
 

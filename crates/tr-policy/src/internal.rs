@@ -45,6 +45,8 @@ macro_rules! setters {
         fn $name:ident($($value:ident: $type:ty)?) { $($field:ident $(($($arg:expr),*))?).+ = $set:expr }
     )*) => {$(
         $(#[$meta])*
+        #[must_use]
+        #[allow(clippy::double_must_use, reason = "most builders must be used themselves")]
         pub fn $name(mut self $(, $value: $type)?) -> Self {
             self.$($field $(($($arg),*))?).+ = $set;
             self

@@ -174,19 +174,6 @@ impl Builder {
         self
     }
 
-    /// Emits no events.
-    pub fn without_logs(mut self) -> Self {
-        self.core.logs = false;
-        self
-    }
-
-    /// Adds the shape of the params to `tool_call_start`: names, types, sizes and a keyed digest,
-    /// and never a value. It costs reading the params once.
-    pub fn params_shape(mut self) -> Self {
-        self.core.shapes = true;
-        self
-    }
-
     /// Shows the values of these params of a tool in `tool_call_start`, beside the shape of the others: redacted,
     /// cut to 64 bytes, and never those of the tool's sensitive fields. `tool` is the name that events show.
     pub fn show_params<N: Into<Box<str>>>(
@@ -206,6 +193,13 @@ impl Builder {
     }
 
     setters! {
+        /// Emits no events.
+        fn without_logs() { core.logs = false }
+
+        /// Adds the shape of the params to `tool_call_start`: names, types, sizes and a keyed digest,
+        /// and never a value. It costs reading the params once.
+        fn params_shape() { core.shapes = true }
+
         /// Counts and measures with the instruments of `meter`.
         fn meter(meter: Meter) { meter = Some(meter) }
 

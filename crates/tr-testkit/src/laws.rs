@@ -104,12 +104,10 @@ where
 
     setters! {
         /// Declares that the layer runs a dropped call to its end: the call may go on, but must end.
-        #[must_use]
         fn detaches() { subject.detaches = true }
 
         /// Declares that the layer's errors do not lead to the tool's by `source()`; they must still be
         /// errors.
-        #[must_use]
         fn maps_errors() { subject.maps_errors = true }
     }
 

@@ -116,11 +116,9 @@ impl<Req, Res> Scripted<Req, Res> {
 
     setters! {
         /// Repeats the last step of the script for every further call.
-        #[must_use]
         fn then_repeat_last() { repeat_last = true }
 
         /// Fails in `poll_ready`, always.
-        #[must_use]
         fn fails_readiness(cause: impl Into<crate::BoxError>) { unready = Some(Failure::new(cause)) }
     }
 

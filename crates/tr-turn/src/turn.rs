@@ -65,15 +65,12 @@ impl<S> Turns<S> {
     setters! {
         /// Sets the recorder, which adds attempts, retries and breakers to the traces; the stack must
         /// have the same recorder.
-        #[must_use]
         fn recorder(recorder: Recorder) { recorder = Some(recorder) }
 
         /// Sets the redactor of messages; [`Redactor`] by default.
-        #[must_use]
         fn redactor(redactor: impl Redact + 'static) { redactor = Arc::new(redactor) }
 
         /// Sets the clock for the traces' timestamps; the machine's by default.
-        #[must_use]
         fn clock(clock: impl WallClock + 'static) { clock = Arc::new(clock) }
     }
 

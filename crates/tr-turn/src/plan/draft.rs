@@ -67,16 +67,13 @@ impl Draft {
 
     setters! {
         /// Sets the session on whose behalf the calls are made.
-        #[must_use]
         fn session(session: impl Into<Box<str>>) { session = Some(session.into()) }
 
         /// Sets the agent on whose behalf the calls are made, for a stack where retries are opt-in
         /// per agent; none by default.
-        #[must_use]
         fn agent(agent: impl Into<Box<str>>) { agent = Some(agent.into()) }
 
         /// Sets the time and concurrency limits.
-        #[must_use]
         fn limits(limits: Limits) { limits = limits }
     }
 }
@@ -95,22 +92,18 @@ impl Call {
 
     setters! {
         /// Sets the call's name; two calls of one tool need different names.
-        #[must_use]
         fn named(name: impl Into<Box<str>>) { name = Some(name.into()) }
 
         /// Sets its params. `{"$from": CALL}` in them is replaced by that call's result, and
         /// `{"$from": CALL, "at": POINTER}` by the value at that pointer; the call waits for these
         /// results.
-        #[must_use]
         fn params(params: impl Into<Params>) { params = Some(params.into()) }
 
         /// Marks the call as required: if it fails, that is escalated to the user.
-        #[must_use]
         fn required() { required = Some(true) }
 
         /// Marks the call as optional: if it fails, it is skipped. This is the default, unless the
         /// tool's manifest requires it.
-        #[must_use]
         fn optional() { required = Some(false) }
     }
 
@@ -131,7 +124,6 @@ impl Call {
 
     setters! {
         /// Sets the value for its dependents if it fails.
-        #[must_use]
         fn default_value(value: impl Into<Json>) { default_value = Some(value.into()) }
     }
 
@@ -154,27 +146,21 @@ impl Call {
 
     setters! {
         /// Sets its priority among the calls that are due.
-        #[must_use]
         fn priority(priority: Priority) { priority = Some(priority) }
 
         /// Declares the effect of its tools, where no manifest does.
-        #[must_use]
         fn effect(effect: Effect) { effect = Some(effect) }
 
         /// Sets how long it may take, with all its attempts.
-        #[must_use]
         fn timeout(timeout: Duration) { timeout = Some(timeout) }
 
         /// Sets how long an attempt may take.
-        #[must_use]
         fn attempt_timeout(timeout: Duration) { attempt_timeout = Some(timeout) }
 
         /// Sets its idempotency key.
-        #[must_use]
         fn idempotency_key(key: impl Into<Box<str>>) { idempotency_key = Some(key.into()) }
 
         /// Sets the id by which the call can be cancelled; its name by default.
-        #[must_use]
         fn cancellation_id(id: impl Into<Box<str>>) { cancellation_id = Some(id.into()) }
     }
 }
