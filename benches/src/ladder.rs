@@ -103,7 +103,7 @@ fn adapter() -> impl Tool {
 }
 
 fn cancellation() -> impl Tool {
-    CancelLayer::new().layer(adapter())
+    CancelLayer.layer(adapter())
 }
 
 fn attempt_timeout() -> impl Tool {

@@ -19,28 +19,14 @@ impl CallCancelled {
     pub(crate) const fn new(ran: Ran) -> Self {
         Self(FailureInfo::new(code::CANCELLED, ran, Verdict::Cancelled).by_layer())
     }
-
-    /// Whether the tool may have run.
-    #[must_use]
-    pub const fn ran(&self) -> Ran {
-        self.0.ran()
-    }
 }
 
 /// Resolves once a call is cancelled.
 type CancelledFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Wraps services in [`Cancellable`].
+/// Wraps services in [`Cancellable`], to put around a tool. [`ToolStack`](crate::ToolStack) has it already.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CancelLayer(());
-
-impl CancelLayer {
-    /// A layer to put around a tool. [`ToolStack`](crate::ToolStack) has it already.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(())
-    }
-}
+pub struct CancelLayer;
 
 impl<S> Layer<S> for CancelLayer {
     type Service = Cancellable<S>;

@@ -8,17 +8,10 @@ pub use self::service::{Checked, CheckedFuture};
 use tower_layer::Layer;
 
 /// With the feature `input-schema`, refuses calls whose params fail the input schema in their
-/// tool's manifest; without it, puts nothing around a service.
+/// tool's manifest; without it, puts nothing around a service. Its place is inside of whatever counts
+/// failures, and outside of records.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct CheckedLayer(());
-
-impl CheckedLayer {
-    /// Inside of whatever counts failures, and outside of records.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(())
-    }
-}
+pub struct CheckedLayer;
 
 /// What [`CheckedLayer`] makes of a service.
 #[cfg(feature = "input-schema")]

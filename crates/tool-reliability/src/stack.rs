@@ -312,7 +312,7 @@ impl Builder {
                 default_deadline: default_deadline?,
                 integrity,
                 loop_guard: loop_guard?,
-                checked: CheckedLayer::new(),
+                checked: CheckedLayer,
                 idempotency: idempotency?,
                 deadline: deadline?,
                 retry: retry?,

@@ -154,12 +154,6 @@ impl fmt::Display for Outcome {
 }
 
 impl Trace {
-    /// The turn's name.
-    #[must_use]
-    pub fn turn(&self) -> &str {
-        &self.turn
-    }
-
     /// The entries, in order.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {

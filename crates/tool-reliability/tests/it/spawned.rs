@@ -111,7 +111,7 @@ fn model_guard() -> ModelGuardLayer {
 }
 
 fn checked() -> CheckedLayer {
-    CheckedLayer::new()
+    CheckedLayer
 }
 
 fn adapter() -> AdapterLayer {

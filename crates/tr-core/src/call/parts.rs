@@ -116,22 +116,11 @@ pub struct IdempotencyParts {
     pub about: Option<Box<str>>,
 }
 
-impl fmt::Debug for IdempotencyParts {
-    /// Shows whether there is a key, not the key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IdempotencyParts")
-            .field("key", &self.key.as_ref().map(|_| ".."))
-            .field("from_hook", &self.from_hook)
-            .field("continues", &self.continues.is_some())
-            .field("mode", &self.mode)
-            .field("scope", &self.scope)
-            .field("id", &self.id)
-            .field("ttls", &self.ttls)
-            .field("in_process", &self.in_process)
-            .field("record_session", &self.record_session)
-            .field("about", &self.about.is_some())
-            .finish()
-    }
+// Shows whether there is a key, not the key.
+crate::debug_parts! { IdempotencyParts, |it|
+    key = it.key.as_ref().map(|_| ".."), from_hook = it.from_hook, continues = it.continues.is_some(),
+    mode = it.mode, scope = it.scope, id = it.id, ttls = it.ttls, in_process = it.in_process,
+    record_session = it.record_session, about = it.about.is_some(),
 }
 
 /// Where a call stands in a trace.

@@ -40,12 +40,6 @@ impl SinkClosed {
     const fn new() -> Self {
         Self { info: FailureInfo::new(code::CANCELLED, Ran::Unknown, Verdict::Cancelled) }
     }
-
-    /// Whether the tool ran.
-    #[must_use]
-    pub const fn ran(&self) -> Ran {
-        self.info.ran()
-    }
 }
 
 impl ChunkSink {

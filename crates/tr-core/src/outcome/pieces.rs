@@ -31,12 +31,6 @@ impl Pieces {
         &self.lengths
     }
 
-    /// Whether the chunks were texts, which are joined.
-    #[must_use]
-    pub const fn is_joined(&self) -> bool {
-        self.joined
-    }
-
     /// Whether the last one came with the outcome, and not before it.
     #[must_use]
     pub const fn closes(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Where an outcome comes from: a run, a shared run or a record.
 use crate::{MatchedOn, Replay};
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 /// Whether an outcome is a replay, and of what; and whether it was recorded.
 #[derive(Clone, Copy, Default)]
@@ -50,14 +50,7 @@ impl Provenance {
     }
 }
 
-impl fmt::Debug for Provenance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Provenance")
-            .field("replay", &self.replay())
-            .field("unrecorded", &self.unrecorded)
-            .finish()
-    }
-}
+crate::debug_parts! { Provenance, |it| replay = it.replay(), unrecorded = it.unrecorded }
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
-use std::fmt;
 use tr_core::setters;
 
 /// The options of a test Redis server. By default: no persistence, unbounded memory, no password, a primary.
@@ -131,14 +130,8 @@ impl Options {
     }
 }
 
-/// Without the passwords.
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("persistence", &self.persistence)
-            .field("has_password", &self.password.is_some())
-            .field("replica_of", &self.replica_of.as_ref().map(|(port, _)| port))
-            .field("directives", &self.directives)
-            .finish()
-    }
+// Without the passwords.
+tr_core::debug_parts! { Options, |it|
+    persistence = it.persistence, has_password = it.password.is_some(),
+    replica_of = it.replica_of.as_ref().map(|(port, _)| port), directives = it.directives,
 }

@@ -1,7 +1,7 @@
 //! The handle to inspect a scripted tool.
 
 use super::state::{Attempt, Breach, Handle, State};
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 impl<Req> Handle<Req> {
     fn ask<T>(&self, question: impl FnOnce(&State<Req>) -> T) -> T {
@@ -104,15 +104,6 @@ impl<Req: Clone> Handle<Req> {
     }
 }
 
-impl<Req> fmt::Debug for Handle<Req> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.ask(|s| {
-            f.debug_struct("Handle")
-                .field("calls", &s.calls)
-                .field("in_flight", &s.in_flight)
-                .field("completed", &s.completed)
-                .field("cancelled", &s.cancelled)
-                .finish_non_exhaustive()
-        })
-    }
+tr_core::debug_parts! { Handle<Req>, |it|
+    calls = it.calls(), in_flight = it.in_flight(), completed = it.completed(), cancelled = it.cancelled(),
 }

@@ -192,7 +192,7 @@ async fn turns_over_the_whole_stack_always_end() {
             .observer(Arc::new(recorder.clone()))
             .build()
             .unwrap();
-        let turns = Turns::new(stack.service(CancelLayer::new().layer(tool)));
+        let turns = Turns::new(stack.service(CancelLayer.layer(tool)));
         let turns = turns.recorder(recorder.clone());
         let began = Instant::now();
         let report = run(&mut rng, &turns, &plan).await;
