@@ -185,6 +185,16 @@ impl<V> StoreHandle<V> {
         self.listing(&query, limit, true).await
     }
 
+    /// The calls of unknown outcome of this session, and the records that cannot be read and may be such calls.
+    pub async fn unknown_of(
+        &self,
+        session: &str,
+        limit: usize,
+    ) -> Result<RecordListing, StoreError> {
+        let selector = Selector::Session(self.remote.format.frames.session(session));
+        self.listing(&Query { selector, state: StateFilter::Unknown }, limit, true).await
+    }
+
     /// Records how a call of unknown outcome ended, as [`Handle::settle`] does. `Ok(Err)` if its
     /// outcome is not unknown.
     ///

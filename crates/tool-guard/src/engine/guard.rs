@@ -2,7 +2,7 @@
 use super::{
     effects::{Declared, Effects, Known},
     equal_calls::EqualCalls,
-    identity::{Client, Recognised},
+    identity::Client,
     in_flight::InFlight,
     limits::Limits,
     operation,
@@ -170,16 +170,18 @@ impl Guard {
 
     /// What is known about a client of this connection.
     pub(crate) fn client(&self, connection: &str) -> Client {
-        Client::new(&self.server, connection, self.identity.clone())
+        let client = Client::new(&self.server, connection, self.identity.clone());
+        client.by_params(self.derives_keys())
     }
 
     /// A host, which runs its tools itself, and names its calls by this rule.
     pub(crate) fn host(&self, connection: &str, rule: IdentityConfig) -> Client {
-        let recognised = match self.keys {
-            DerivedKeys::Off => Recognised::ByIds,
-            _ => Recognised::ByParams,
-        };
-        self.client(connection).of_host(rule, recognised)
+        self.client(connection).of_host(rule)
+    }
+
+    /// Whether calls without a key are recognized by their params.
+    pub(crate) const fn derives_keys(&self) -> bool {
+        !matches!(self.keys, DerivedKeys::Off)
     }
 
     /// Whether a call of this tool may change something.

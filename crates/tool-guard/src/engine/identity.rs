@@ -10,10 +10,11 @@
 //! A strong id names one call forever, across connections, restarts and guards. A weak one (`functions.pay:0`) is used
 //! again in the next turn: it names a call of these arguments in this conversation of this connection or session, until
 //! the client has the answer; a call of unknown outcome keeps it for a minute.
+mod likeness;
 mod random;
 mod via;
 
-pub(crate) use self::via::Via;
+pub(crate) use self::{likeness::likeness, via::Via};
 
 use self::random::is_random;
 use super::unknowns::Ended;
@@ -53,17 +54,11 @@ pub(crate) struct Client {
     rules: Vec<IdentityConfig>,
     /// The HTTP request that carries the call, if one does.
     via: Option<Via>,
-    /// What recognises a call of a host that runs its tools itself; `None` of other clients.
-    host: Option<Recognised>,
-}
-
-/// What recognises a host's call: no weak id, since one connection carries many conversations for long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recognised {
-    /// A key, or a strong id.
-    ByIds,
-    /// A key; else the params, since keys are derived. Reads are made each time.
-    ByParams,
+    /// Whether it is a host that runs its tools itself: no weak id recognizes its calls, since one connection carries
+    /// many conversations for long.
+    is_host: bool,
+    /// Whether the params recognize a call without a key that may change something, whatever its id.
+    by_params: bool,
 }
 
 /// The identity of a call.
@@ -106,19 +101,24 @@ impl Client {
     }
 
     /// The client of a host whose calls have their ids in the members of this rule.
-    pub(crate) fn of_host(mut self, rule: IdentityConfig, recognised: Recognised) -> Self {
+    pub(crate) fn of_host(mut self, rule: IdentityConfig) -> Self {
         self.claude_session = None;
         self.rules.push(rule);
-        self.host = Some(recognised);
+        self.is_host = true;
         self
     }
 
-    /// Whether this id recognises a call.
-    fn recognises(&self, id: &CallId) -> bool {
-        match self.host {
-            None => true,
-            Some(Recognised::ByIds) => id.strong,
-            Some(Recognised::ByParams) => &*id.kind == KEY,
+    /// Whether the params recognize a call without a key that may change something, whatever its id.
+    pub(crate) const fn by_params(mut self, by_params: bool) -> Self {
+        self.by_params = by_params;
+        self
+    }
+
+    /// Whether this id recognizes a call. Reads are made each time.
+    fn recognizes(&self, id: &CallId, effect: Effect) -> bool {
+        match self.by_params && (self.is_host || effect != Effect::ReadOnly) {
+            true => &*id.kind == KEY,
+            false => id.strong || !self.is_host,
         }
     }
 
@@ -228,11 +228,10 @@ impl Client {
         self.via.is_some() || call.parts().context.session.as_deref() != Some(self.home())
     }
 
-    /// The key that equal calls of this tool and conversation share: their params, whatever their ids.
-    pub(crate) fn equals(&self, call: &ToolCall) -> Key {
-        let digest = digest(call);
+    /// The key that calls of this tool and conversation share whose params have this [likeness], whatever their ids.
+    pub(crate) fn equals(&self, call: &ToolCall, likeness: Digest) -> Key {
         let parts = call.parts();
-        self.key("equals", session_of_equals(call), parts, KeySource::Derived(&digest))
+        self.key("equals", session_of_equals(call), parts, KeySource::Derived(&likeness))
     }
 
     /// The key of a call with this key of its caller's.
@@ -281,8 +280,8 @@ impl Identity {
         }
         call.parts_mut().context.session = Some(session.into());
         call.parts_mut().tool_call_id = self.client_id;
-        let Some(id) = self.call.filter(|id| client.recognises(id)) else {
-            if client.host.is_some() && effect == Effect::ReadOnly {
+        let Some(id) = self.call.filter(|id| client.recognizes(id, effect)) else {
+            if client.is_host && effect == Effect::ReadOnly {
                 let ttls = &mut call.parts_mut().idempotency.ttls;
                 (ttls.done, ttls.failed) = (Some(AT_ONCE), Some(AT_ONCE));
             }
@@ -313,7 +312,9 @@ impl Identity {
             let scope = caller.unwrap_or(&client.connection);
             client.key("weak", Some(scope), call.parts(), KeySource::Caller(&source))
         };
-        if let Some(from) = &call.parts().idempotency.continues {
+        // The caller's own key spans what continues the call.
+        if let Some(from) = call.parts().idempotency.continues.as_ref().filter(|_| &*id.kind != KEY)
+        {
             key = key.continued(from);
         }
         let mut ttls = TtlOverride::default();

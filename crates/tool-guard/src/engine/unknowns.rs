@@ -13,7 +13,7 @@ use std::{
 };
 use tokio::time::Instant;
 use tool_reliability::idempotency::{
-    RecordState, Resolution, StoreHandle,
+    DedupeRecord, RecordState, Resolution, StoreHandle,
     store::{StoreError, StoreErrorKind},
 };
 use tr_core::{
@@ -246,7 +246,8 @@ pub(crate) fn left_unknown(end: &Result<ToolOutcome, BoxError>) -> Option<Earlie
         Err(error) => {
             let found = classify::error(&**error).end;
             let earlier = match found.code {
-                code::TIMEOUT | code::CANCELLED | code::OUTCOME_UNKNOWN => Earlier::NoAnswer,
+                code::CANCELLED => Earlier::Cancelled,
+                code::TIMEOUT | code::OUTCOME_UNKNOWN => Earlier::NoAnswer,
                 "server_gone" | "connection_reset" => Earlier::NoAnswer,
                 _ => Earlier::Failure,
             };
@@ -278,8 +279,11 @@ pub(crate) fn ended(end: &Result<ToolOutcome, BoxError>, record: Option<Key>) ->
     }
 }
 
-/// The call that blocks this one, with this digest of its params, among the records of its conversation that another
-/// process left.
+/// What is noted of a record's call: the digest of its params as equal calls are compared.
+pub(crate) const ALIKE: &str = "alike";
+
+/// The call that blocks this one among the records of its conversation that another process left, by the digests of its
+/// params: as they are, and as they are compared.
 ///
 /// # Errors
 /// If the store cannot be read: then an equal call may be among them.
@@ -287,10 +291,16 @@ pub(crate) async fn in_store(
     records: &StoreHandle<ToolOutcome>,
     call: &ToolCall,
     session: &str,
-    digest: &Digest,
+    [digest, alike]: [Digest; 2],
 ) -> Result<Option<BlockedByEqual>, NotCompared> {
     let parts = call.parts();
-    let found = records.unknown_equals(session, digest, LISTED).await?;
+    let mut found = records.unknown_equals(session, &digest, LISTED).await?;
+    if found.records.is_empty() {
+        let alike = alike.to_string();
+        let is_alike = |it: &DedupeRecord| it.request.about.get(ALIKE) == Some(&alike);
+        let others = records.unknown_of(session, LISTED).await?.records;
+        found.records.extend(others.into_iter().filter(is_alike));
+    }
     let own = parts.idempotency.id.map(|id| id.key);
     let now = SystemClock.unix_ms();
     let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);

@@ -90,6 +90,12 @@ impl Rules {
         Self { root: self.root.clone(), volatile }
     }
 
+    /// Whether [`VOLATILE`] members count, as [`keep_volatile`](Builder::keep_volatile) says.
+    #[must_use]
+    pub fn keeps_volatile(&self) -> bool {
+        self.volatile == Volatile::Included
+    }
+
     /// Starts from the default.
     pub const fn builder() -> Builder {
         Builder { volatile: Volatile::Default, dropped: Vec::new(), loose: Vec::new() }

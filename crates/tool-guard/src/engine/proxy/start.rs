@@ -6,7 +6,7 @@ use crate::engine::{
     identity::{self, Identity},
     options::Mode,
     request::Request,
-    unknowns::{self, BlockedByEqual, Trace},
+    unknowns::{self, ALIKE, BlockedByEqual, Trace},
     warnings::Repeatable,
 };
 use serde_json::Value;
@@ -14,7 +14,7 @@ use std::{fmt::Write as _, process, sync::Arc};
 use tower::ServiceExt;
 use tr_core::{
     CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall, call::Attachment,
-    internal::lock, printable,
+    canonical::Digest, internal::lock, printable,
 };
 
 /// How much of a param's value a record shows, in characters.
@@ -53,14 +53,17 @@ impl Proxy {
             self.wire.lock().in_flight.name(&mcp.id, own);
         }
         let store = self.wire.store().filter(|_| effect == Effect::Mutating);
-        if own.is_some() && store.is_some() {
-            call.parts_mut().idempotency.about = Some(self.about(&call));
+        let alike = (effect == Effect::Mutating).then(|| identity::likeness(&call));
+        if let Some(alike) = alike.filter(|_| own.is_some() && store.is_some()) {
+            call.parts_mut().idempotency.about = Some(self.about(&call, alike));
         }
         mcp.trace = Trace {
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
-            equals: (effect == Effect::Mutating).then(|| {
+            equals: alike.map(|alike| {
                 let owner = self.client.owner(call.parts().idempotency.continues);
-                self.wire.unknowns.equals(self.client.equals(&call), own, &owner)
+                // A late answer is for the same params alone.
+                let owner = format!("{owner} {}", identity::digest(&call));
+                self.wire.unknowns.equals(self.client.equals(&call, alike), own, &owner)
             }),
             is_of_caller: self.client.is_over_http(),
             joined: self.client.joined().or_else(|| uncut.as_ref()?.joined),
@@ -103,11 +106,12 @@ impl Proxy {
             }
             let compares = barring.is_some() && is_in_conversation && barred.is_none();
             let session = identity::session_of_equals(&call).filter(|_| compares);
-            let barred = match store.zip(session) {
-                Some((store, session)) => {
-                    unknowns::in_store(&store, &call, session, &identity::digest(&call)).await
+            let barred = match (store, session, alike) {
+                (Some(store), Some(session), Some(alike)) => {
+                    let digests = [identity::digest(&call), alike];
+                    unknowns::in_store(&store, &call, session, digests).await
                 }
-                None => Ok(barred),
+                _ => Ok(barred),
             };
             let end = match barred {
                 Ok(Some(barred)) => {
@@ -127,11 +131,12 @@ impl Proxy {
     }
 
     /// What a person who settles the call reads of it.
-    fn about(&self, call: &ToolCall) -> Box<str> {
+    fn about(&self, call: &ToolCall, alike: Digest) -> Box<str> {
         let mut lines = format!("server: {}\nguard: process {}", self.server, process::id());
         if let Some(client) = &self.client_name {
             let _ = write!(lines, "\nclient: {}", printable(client));
         }
+        let _ = write!(lines, "\n{ALIKE}: {alike}");
         let shown = call.manifest().map_or(&[][..], |tool| &tool.shown_in_records);
         if !shown.is_empty() {
             let params: Value = serde_json::from_str(call.parts().params.get()).unwrap_or_default();

@@ -7,8 +7,10 @@ use tr_core::{FailureInfo, Ran, ToolCall, Verdict, canonical::Key, code, printab
 /// What is known of the earlier call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Earlier {
-    /// It was cancelled, given up or cut off before its answer came.
+    /// It was given up or cut off before its answer came.
     NoAnswer,
+    /// Its client has cancelled it before its answer came.
+    Cancelled,
     /// Its answer came after it was given up, and does not say whether it ran.
     LateAnswer,
     /// It was answered with a failure that does not say whether it ran.
@@ -39,6 +41,9 @@ impl fmt::Display for Earlier {
         const MAY: &str = "that earlier call may have run; this one did not run";
         let why = match self {
             Self::NoAnswer => "its outcome is unknown, since its answer never came",
+            Self::Cancelled => {
+                "its outcome is unknown, since it was cancelled before its answer came"
+            }
             Self::LateAnswer => {
                 "its outcome is unknown, since its answer came too late and does not say whether it ran"
             }
@@ -119,6 +124,12 @@ impl BlockedByEqual {
     /// Where the model turns to.
     pub(crate) fn advice(&self) -> String {
         let mut advice = match (&self.key, self.left.as_secs().div_ceil(60)) {
+            (Some(key), _) if self.earlier == Earlier::Cancelled => {
+                let record = short_id(key);
+                format!(
+                    " [record {record}: to go on, check whether it ran; if not, the user can release it]"
+                )
+            }
             (Some(key), _) => ask_about(key),
             (None, 0) => " [ask the user before you make another]".to_owned(),
             (None, minutes) => {

@@ -1,0 +1,106 @@
+//! Params as they are compared with those of a call of unknown outcome: without what a model writes anew when it asks
+//! again.
+use super::digest;
+use icu_normalizer::ComposingNormalizerBorrowed;
+use serde_json::Value;
+use tr_core::{
+    ToolCall,
+    canonical::{Digest, Rules},
+};
+
+/// Members that name a request or say when it was made, in lower case and without `_` and `-`.
+const ANEW: [&str; 24] = [
+    "clientrequestid",
+    "clientrequesttoken",
+    "clienttimestamp",
+    "clienttoken",
+    "correlationid",
+    "deduplicationid",
+    "dedupkey",
+    "dedupekey",
+    "idempotencyid",
+    "idempotencykey",
+    "idempotencytoken",
+    "idempotentkey",
+    "messagededuplicationid",
+    "nonce",
+    "requestedat",
+    "requestid",
+    "requestkey",
+    "requesttime",
+    "requesttimestamp",
+    "requesttoken",
+    "requestuuid",
+    "sentat",
+    "timestamp",
+    "traceid",
+];
+
+/// The digest of a call's params as they are compared with those of a call of unknown outcome. Nothing is joined or
+/// replayed by it.
+pub(crate) fn likeness(call: &ToolCall) -> Digest {
+    let rules = call.manifest().map_or_else(Rules::default, |tool| tool.rules.clone());
+    let params = call.parts().params.get();
+    let value = call.digest().ok().filter(|_| !rules.keeps_volatile());
+    let Some(Ok(mut value)) = value.map(|_| serde_json::from_str(params)) else {
+        return digest(call);
+    };
+    leave_out(&mut value);
+    let alike = Digest::of_params(&value.to_string(), &rules.for_own_params());
+    alike.unwrap_or_else(|_| digest(call))
+}
+
+/// Leaves out members that are written anew, and those that are `null`; strings are compared in NFC.
+fn leave_out(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, value| !value.is_null() && !is_anew(name));
+            members.values_mut().for_each(leave_out);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(leave_out),
+        Value::String(text) if !text.is_ascii() => {
+            *text = ComposingNormalizerBorrowed::new_nfc().normalize(text).into_owned();
+        }
+        _ => {}
+    }
+}
+
+fn is_anew(name: &str) -> bool {
+    let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
+    let name: String = letters.flat_map(char::to_lowercase).collect();
+    ANEW.contains(&&*name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_core::Params;
+
+    fn alike(a: &str, b: &str) -> bool {
+        let of = |text: &str| likeness(&ToolCall::new("pay", Params::from_text(text).unwrap()));
+        of(a) == of(b)
+    }
+
+    #[test]
+    fn what_is_written_anew_does_not_count() {
+        for again in [
+            r#"{"cents":5,"idempotency_key":"b"}"#,
+            r#"{"cents":5,"Idempotency-Key":7,"memo":null}"#,
+            r#"{"cents":5.0,"requestId":"r","timestamp":"2026-11-27T10:00:00Z"}"#,
+        ] {
+            assert!(alike(r#"{"cents":5,"idempotency_key":"a"}"#, again), "{again}");
+        }
+        assert!(alike(r#"{"to":"José"}"#, "{\"to\":\"Jose\u{301}\"}"));
+        assert!(alike(r#"{"a":[{"nonce":1,"b":2}]}"#, r#"{"a":[{"b":2}]}"#));
+        for other in [
+            r#"{"cents":6}"#,
+            r#"{"cents":5,"memo":"x"}"#,
+            r#"{"cents":5,"order_id":"a"}"#,
+            r#"{"cents":"5"}"#,
+            r#"{"cents":5,"cents":5}"#,
+        ] {
+            assert!(!alike(r#"{"cents":5}"#, other), "{other}");
+        }
+        assert!(!alike(r#"{"to":"Bob"}"#, r#"{"to":"Bob "}"#));
+    }
+}
