@@ -1,7 +1,7 @@
 //! Locates the parts of a JSON text, so that an edit leaves all other bytes unchanged.
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, MapAccess, Visitor},
+    de::{DeserializeSeed, Error, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeMap, fmt, ops::Range};
@@ -32,7 +32,11 @@ pub(crate) fn object<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, serde_j
 
 /// Some members of an object: at most as many as are asked for anywhere.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Members<'t>([Option<(&'static str, &'t RawValue)>; 18]);
+pub(crate) struct Members<'t> {
+    named: [Option<(&'static str, &'t RawValue)>; 18],
+    /// How many the object has in all.
+    pub(crate) len: usize,
+}
 
 impl<'t> Members<'t> {
     /// Those of these `names`. An error if one of them occurs twice, or if `text` is no object.
@@ -53,7 +57,7 @@ impl<'t> Members<'t> {
 
     /// A member, also one that is `null`.
     pub(crate) fn present(&self, name: &str) -> Option<&'t RawValue> {
-        self.0.iter().map_while(|it| *it).find(|(it, _)| *it == name).map(|(_, value)| value)
+        self.named.iter().map_while(|it| *it).find(|(it, _)| *it == name).map(|(_, value)| value)
     }
 
     /// A member that is not `null`.
@@ -94,15 +98,64 @@ impl<'t> Visitor<'t> for Named<'_> {
     fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Members<'t>, A::Error> {
         let (mut members, mut read) = (Members::default(), 0);
         while let Some((name, value)) = map.next_entry::<&RawValue, &RawValue>()? {
+            members.len += 1;
             let name = string(name).ok_or_else(|| A::Error::custom("lone surrogate"))?;
             let Some(&name) = self.0.iter().find(|it| ***it == *name) else { continue };
             if members.present(name).is_some() {
                 return Err(A::Error::duplicate_field(name));
             }
-            (members.0[read], read) = (Some((name, value)), read + 1);
+            (members.named[read], read) = (Some((name, value)), read + 1);
         }
         Ok(members)
     }
+}
+
+/// What is read of an object, member by member. Names with escapes are an error.
+pub(crate) trait Object<'t> {
+    /// Takes a member of this name, whose value comes next.
+    fn member<A: MapAccess<'t>>(&mut self, name: &str, from: &mut A) -> Result<(), A::Error>;
+}
+
+/// Reads an object into this one.
+pub(crate) struct ReadInto<'a, T>(pub(crate) &'a mut T);
+
+impl<'t, T: Object<'t>> DeserializeSeed<'t> for ReadInto<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'t>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'t, T: Object<'t>> Visitor<'t> for ReadInto<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'t>>(self, mut from: A) -> Result<(), A::Error> {
+        while let Some(name) = from.next_key()? {
+            self.0.member(name, &mut from)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a text that is one object into this one; `None` if it is none.
+pub(crate) fn read_into<'t>(text: &'t str, object: &mut impl Object<'t>) -> Option<()> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    json.deserialize_map(ReadInto(object)).ok()?;
+    json.end().ok()
+}
+
+/// Takes the value of a member; an error if there was one already.
+pub(crate) fn once<'t, T: Deserialize<'t>, A: MapAccess<'t>>(
+    member: &mut Option<T>,
+    from: &mut A,
+) -> Result<(), A::Error> {
+    let before = member.replace(from.next_value()?);
+    before.map_or(Ok(()), |_| Err(A::Error::custom("a member that is there twice")))
 }
 
 /// The members of `text`, which must be an object; of duplicate names, the last one.

@@ -103,7 +103,7 @@ impl Entry {
         read.unwrap_or(Self::OUTSIDE)
     }
 
-    fn message(id: Option<Name>, link: Link, message: Message) -> Self {
+    pub(super) fn message(id: Option<Name>, link: Link, message: Message) -> Self {
         Self { id, link, what: What::Message { message, group: None } }
     }
 

@@ -1,36 +1,23 @@
-//! Reads a record's outline in one pass: the structure that a check needs, without texts.
+//! Reads a record's outline in few passes: the structure that a check needs, without texts.
 //!
-//! Returns `None` for anything unusual; [`Entry::read`] reads that, and agrees with the outline on
-//! the rest.
-mod message;
-mod part;
-mod scan;
+//! What is unusual in any way is read by [`Entry::read`], which agrees with the outline on the rest.
 
-use self::{message::Body, part::Seen, scan::Scan};
+mod message;
+
+#[cfg(test)]
+mod tests;
+
+use self::message::Body;
 use super::{
     entry::{Entry, Link, What},
     form::FileForm,
 };
-use crate::{format::Format, name::Name};
-use serde::de::IgnoredAny;
-
-/// Reads a record, without the text of its message; `None` if it is no JSON. A message with more than
-/// `most` blocks, or members in a block, is not parsed.
-#[inline]
-pub(super) fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
-    // No session has others; that they are valid JSON was checked when they were split off.
-    if !record.starts_with('{') {
-        return Some(Outline::new(Entry::OUTSIDE, false));
-    }
-    outline(form, record, most).or_else(|| {
-        serde_json::from_str::<IgnoredAny>(record).ok()?;
-        let mut entry = Entry::read(form, record);
-        if let What::Message { message, .. } = &mut entry.what {
-            *message = message.without_text();
-        }
-        Some(Outline::new(entry, form.owns(record)))
-    })
-}
+use crate::{
+    format::Format,
+    json::{self, Members, Object, ReadInto, once},
+    name::Name,
+};
+use serde::de::{Error as _, IgnoredAny, MapAccess};
 
 /// The outline of a record.
 pub(super) struct Outline {
@@ -41,132 +28,162 @@ pub(super) struct Outline {
     pub(super) is_too_much: bool,
 }
 
-impl Outline {
-    const fn new(entry: Entry, is_own: bool) -> Self {
-        Self { entry, is_own, is_too_much: false }
+/// Reads a record, without the text of its message; `None` if it is no JSON. A message with more than
+/// `most` blocks, or members in a block, is not parsed.
+#[inline]
+pub(super) fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
+    // No session has others; that they are valid JSON was checked when they were split off.
+    if !record.starts_with('{') {
+        return Some(Outline { entry: Entry::OUTSIDE, is_own: false, is_too_much: false });
     }
-
-    /// The outline of a message.
-    const fn of(id: Option<Name>, link: Link, what: What) -> Self {
-        let is_too_much = matches!(what, What::Hidden);
-        Self { entry: Entry { id, link, what }, is_own: true, is_too_much }
+    let emptied = if record.len() > most { without_much(form, record, most) } else { None };
+    let record = emptied.as_deref().unwrap_or(record);
+    let mut outline = outline(form, record).or_else(|| whole(form, record))?;
+    if emptied.is_some() && matches!(outline.entry.what, What::Message { .. } | What::Empty(_)) {
+        (outline.entry.what, outline.is_too_much) = (What::Hidden, true);
     }
+    Some(outline)
 }
 
-/// Reads a record, which may be invalid JSON, without the text of its message.
-fn outline(form: FileForm, record: &str, most: usize) -> Option<Outline> {
-    let mut scan = Scan::new(record, most);
-    let mut line = Line::default();
-    match form {
-        FileForm::ClaudeCode | FileForm::ClaudeSubagent => {
-            line.read(&mut scan, false)?;
-            line.claude_code(form == FileForm::ClaudeSubagent)
-        }
-        FileForm::OpenClaw { .. } => {
-            line.read(&mut scan, true)?;
-            line.openclaw()
-        }
+/// The outline of a record that is read as a whole.
+fn whole(form: FileForm, record: &str) -> Option<Outline> {
+    serde_json::from_str::<IgnoredAny>(record).ok()?;
+    let mut entry = Entry::read(form, record);
+    if let What::Message { message, .. } = &mut entry.what {
+        *message = message.without_text();
+    }
+    Some(Outline { entry, is_own: form.owns(record), is_too_much: false })
+}
+
+/// The record without the content of its message, if that has more than `most` blocks, or a block
+/// more members.
+fn without_much(form: FileForm, record: &str, most: usize) -> Option<String> {
+    let line = Members::of(record, &["message"]).ok()?;
+    let is_message = matches!(form, FileForm::Messages(_));
+    let message = if is_message { record } else { line.get("message")?.get() };
+    let content = Members::of(message, &["content"]).ok()?.get("content")?.get();
+    // Those that are not read take no memory.
+    let is_much = serde_json::from_str::<Vec<IgnoredAny>>(content).ok()?.len() > most || {
+        let members = |block: &str| Members::of(block, &[]).map_or(0, |block| block.len);
+        json::elements(content).ok()?.into_iter().any(|block| members(block) > most)
+    };
+    if !is_much {
+        return None;
+    }
+    let emptied = json::set_member(message, "content", "[]");
+    Some(if is_message { emptied } else { json::set_member(record, "message", &emptied) })
+}
+
+/// Reads a record, which may be invalid JSON; `None` where it is not fully understood.
+fn outline(form: FileForm, record: &str) -> Option<Outline> {
+    let is_openclaws = matches!(form, FileForm::OpenClaw { .. });
+    let (entry, is_own) = match form {
         FileForm::Messages(Format::AnthropicMessages) => {
-            let said = Body::read(&mut scan, false)?;
-            scan.is_done().then_some(())?;
-            Some(Outline::of(None, Link::Before, said.anthropic(None)?))
+            let mut message = Body::of(false);
+            json::read_into(record, &mut message)?;
+            (Entry::message(None, Link::Before, message.anthropic()?), true)
         }
-        FileForm::Messages(_) | FileForm::Codex | FileForm::Other => None,
-    }
+        FileForm::Messages(_) | FileForm::Codex | FileForm::Other => return None,
+        _ => {
+            let mut line = Line { is_openclaws, ..Line::default() };
+            json::read_into(record, &mut line)?;
+            let is_own = line.kind.flatten().is_some();
+            let takes_sides = form == FileForm::ClaudeSubagent;
+            (if is_openclaws { line.openclaw() } else { line.claude_code(takes_sides) }?, is_own)
+        }
+    };
+    Some(Outline { entry, is_own, is_too_much: false })
 }
 
-/// A line of Claude Code's or OpenClaw's.
+/// A line of Claude Code's or OpenClaw's; `Some(None)` for members that are `null`.
 #[derive(Default)]
 struct Line<'t> {
-    kind: Option<&'t str>,
-    subtype: Option<&'t str>,
-    id: Option<&'t str>,
-    parent: Link<&'t str>,
-    is_sidechain: bool,
-    is_api_error: bool,
-    is_transcript_only: bool,
+    is_openclaws: bool,
+    kind: Option<Option<&'t str>>,
+    subtype: Option<Option<&'t str>>,
+    uuid: Option<Option<&'t str>>,
+    id: Option<Option<&'t str>>,
+    parent_uuid: Option<Option<&'t str>>,
+    parent_id: Option<Option<&'t str>>,
+    is_sidechain: Option<bool>,
+    is_api_error: Option<bool>,
+    is_transcript_only: Option<bool>,
     message: Option<Body<'t>>,
+    /// What only other kinds of lines have.
+    others: Option<IgnoredAny>,
 }
 
-impl<'t> Line<'t> {
-    /// Reads a line that is one object.
-    fn read(&mut self, scan: &mut Scan<'t>, is_openclaws: bool) -> Option<()> {
-        let (line, mut seen) = (self, Seen::default());
-        scan.object(|scan, name| {
-            match (name, is_openclaws) {
-                ("type", _) => line.kind = seen.string(1, scan)?,
-                ("message", _) => {
-                    seen.once(1 << 1)?;
-                    line.message =
-                        if scan.null()? { None } else { Some(Body::read(scan, is_openclaws)?) };
-                }
-                ("isSidechain", false) => line.is_sidechain = seen.boolean(1 << 2, scan)?,
-                ("isApiErrorMessage", false) => line.is_api_error = seen.boolean(1 << 3, scan)?,
-                ("isVisibleInTranscriptOnly", false) => {
-                    line.is_transcript_only = seen.boolean(1 << 4, scan)?;
-                }
-                ("uuid", false) | ("id", true) => line.id = seen.string(1 << 5, scan)?,
-                ("parentUuid", false) | ("parentId", true) => {
-                    line.parent = seen.string(1 << 6, scan)?.map_or(Link::Root, Link::To);
-                }
-                ("subtype", false) => line.subtype = seen.string(1 << 7, scan)?,
-                ("summary", _) => seen.skip(1 << 7, scan)?,
-                ("leafUuid" | "firstKeptEntryId", _) => seen.skip(1 << 8, scan)?,
-                ("firstKeptEntryIndex", _) => seen.skip(1 << 9, scan)?,
-                _ => scan.skip_value()?,
+impl<'t> Object<'t> for Line<'t> {
+    fn member<A: MapAccess<'t>>(&mut self, name: &str, from: &mut A) -> Result<(), A::Error> {
+        match name {
+            "type" => once(&mut self.kind, from),
+            "subtype" => once(&mut self.subtype, from),
+            "uuid" => once(&mut self.uuid, from),
+            "id" => once(&mut self.id, from),
+            "parentUuid" => once(&mut self.parent_uuid, from),
+            "parentId" => once(&mut self.parent_id, from),
+            "isSidechain" => once(&mut self.is_sidechain, from),
+            "isApiErrorMessage" => once(&mut self.is_api_error, from),
+            "isVisibleInTranscriptOnly" => once(&mut self.is_transcript_only, from),
+            "message" if self.message.is_none() => {
+                from.next_value_seed(ReadInto(self.message.insert(Body::of(self.is_openclaws))))
             }
-            Some(())
-        })?;
-        scan.is_done().then_some(())
-    }
-
-    fn claude_code(self, takes_sides: bool) -> Option<Outline> {
-        let is_own = self.kind.is_some();
-        if self.is_sidechain && !takes_sides {
-            return Some(Outline::new(Entry::OUTSIDE, is_own));
+            "message" => Err(A::Error::custom("two messages")),
+            "compactMetadata"
+            | "explicit"
+            | "firstKeptEntryId"
+            | "firstKeptEntryIndex"
+            | "isCompactSummary"
+            | "leafUuid"
+            | "replacement"
+            | "summary"
+            | "targetId" => once(&mut self.others, from),
+            _ => from.next_value::<IgnoredAny>().map(drop),
         }
-        let what = match (self.kind, self.subtype) {
-            (Some("user" | "assistant"), _) if self.is_api_error || self.is_transcript_only => {
-                return None;
-            }
-            (Some("user" | "assistant"), _) => {
+    }
+}
+
+impl Line<'_> {
+    fn claude_code(self, takes_sides: bool) -> Option<Entry> {
+        if self.is_sidechain == Some(true) && !takes_sides {
+            return Some(Entry::OUTSIDE);
+        }
+        let is_shown = ![self.is_api_error, self.is_transcript_only].contains(&Some(true));
+        let what = match (self.kind.flatten(), self.subtype.flatten()) {
+            (Some("user" | "assistant"), _) if is_shown => {
                 let message = self.message?;
-                let group = message.id.map(Into::into);
-                message.anthropic(group)?
+                let group = message.id.flatten().map(Name::from);
+                What::Message { message: message.anthropic()?, group }
             }
-            (Some("system"), Some("compact_boundary")) | (Some("last-prompt"), _) => return None,
-            _ => return Some(Outline::new(hidden(self.id, self.parent), is_own)),
+            (Some("user" | "assistant" | "last-prompt"), _)
+            | (Some("system"), Some("compact_boundary")) => return None,
+            _ => What::Hidden,
         };
-        Some(Outline::of(self.id.map(Into::into), owned(self.parent), what))
+        Some(entry(self.uuid, self.parent_uuid, what))
     }
 
-    fn openclaw(self) -> Option<Outline> {
-        let what = match self.kind {
-            Some("message") => self.message?.openclaw()?,
+    fn openclaw(self) -> Option<Entry> {
+        let what = match self.kind.flatten() {
+            Some("message") => {
+                let message = self.message?;
+                What::Message { message: message.openclaw()?, group: None }
+            }
             Some(
                 "session" | "custom_message" | "branch_summary" | "compaction" | "context_edit"
                 | "reset",
-            ) => {
-                return None;
-            }
-            Some(_) => return Some(Outline::new(hidden(self.id, self.parent), true)),
-            None => return Some(Outline::new(Entry::OUTSIDE, false)),
+            ) => return None,
+            Some(_) => What::Hidden,
+            None => return Some(Entry::OUTSIDE),
         };
-        Some(Outline::of(self.id.map(Into::into), owned(self.parent), what))
+        Some(entry(self.id, self.parent_id, what))
     }
 }
 
-/// An entry that the model does not see; without an id it is not part of the tree.
-fn hidden(id: Option<&str>, parent: Link<&str>) -> Entry {
-    match id {
-        None => Entry::OUTSIDE,
-        id => Entry { id: id.map(Into::into), link: owned(parent), what: What::Hidden },
+fn entry(id: Option<Option<&str>>, parent: Option<Option<&str>>, what: What) -> Entry {
+    let id = id.flatten().map(Name::from);
+    if id.is_none() && matches!(what, What::Hidden) {
+        return Entry::OUTSIDE;
     }
+    let link = parent.map(|parent| parent.map_or(Link::Root, |id| Link::To(Name::from(id))));
+    Entry { id, link: link.unwrap_or_default(), what }
 }
-
-fn owned(parent: Link<&str>) -> Link {
-    parent.map(|id| Name::from(*id))
-}
-
-#[cfg(test)]
-mod tests;

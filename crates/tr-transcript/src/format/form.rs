@@ -102,7 +102,7 @@ pub(super) fn answered(raw: &str, wire: &Members<'_>, id: &str, content: &str) -
 }
 
 /// The types of a list's parts, in their order; empty where a part has none.
-pub(super) fn types<'t>(list: Option<&'t RawValue>) -> impl Iterator<Item = Cow<'t, str>> {
+pub(crate) fn types<'t>(list: Option<&'t RawValue>) -> impl Iterator<Item = Cow<'t, str>> {
     let parts = list.and_then(|list| json::elements(list.get()).ok()).unwrap_or_default();
     parts.into_iter().map(|part| Members::of(part, &["type"]).unwrap_or_default().text("type"))
 }

@@ -25,7 +25,7 @@ pub struct NewResult<'r> {
 }
 
 /// Whether a repair wrote this content.
-pub(super) fn is_synthetic(content: Option<&RawValue>) -> bool {
+pub(crate) fn is_synthetic(content: Option<&RawValue>) -> bool {
     content.is_some_and(|content| is_synthetic_text(&plain_text(content)))
 }
 
