@@ -13,6 +13,7 @@ use super::{
 use crate::{
     format::MANY_IMAGES,
     message::{Message, Role},
+    name::Name as Id,
 };
 use std::{
     hash::{BuildHasher as _, Hash, RandomState},
@@ -25,12 +26,10 @@ pub(super) struct Index {
     /// Randomly keyed, because the ids come from outside.
     hasher: RandomState,
     nodes: Vec<Node>,
+    /// The last of them that has a place in the session.
+    last: Option<usize>,
     /// Every name in the file with the record it stands in, sorted.
     names: Vec<(Key, u32)>,
-    /// The first entry that each compaction keeps.
-    compactions: Vec<(u32, Option<Key>)>,
-    /// Records that name the last entry of the branch.
-    leaves: Vec<(u32, Key)>,
     images: usize,
     has_wide_image: bool,
 }
@@ -52,6 +51,8 @@ struct Node {
     line: u64,
     id: Option<Key>,
     link: Link<Key>,
+    /// The entry directly before it, if it is linked to that.
+    follows: Option<usize>,
     is: Kind,
 }
 
@@ -60,9 +61,12 @@ enum Kind {
     Outside,
     Hidden,
     Unread,
-    Reset,
-    Compaction,
-    Message { role: Role, has_results: bool },
+    /// The model sees nothing before it, but for what it keeps.
+    Hides,
+    Message {
+        role: Role,
+        has_results: bool,
+    },
 }
 
 /// A place where a file can be cut: before the record at `offset`, which begins a line.
@@ -112,39 +116,46 @@ impl Index {
 
     fn push(&mut self, entry: &Entry, offset: u64, line: u64) -> Option<()> {
         let at = u32::try_from(self.nodes.len()).ok()?;
+        let name = |id: &Id| self.key(&Name::Entry(&**id));
+        let (mut link, mut kept) = (entry.link.map(name), None);
         let is = match &entry.what {
             What::Header { .. } | What::Outside => Kind::Outside,
             What::Leaf { id, .. } => {
-                self.leaves.push((at, self.key(&Name::Entry(&**id))));
+                link = Link::To(name(id));
                 Kind::Outside
             }
             // What it is about may stand in another part.
-            What::Edited { .. } => return None,
+            What::Edited { .. } | What::Reset(Some(_)) | What::Compaction(FirstKept::Number(_)) => {
+                return None;
+            }
             What::Hidden => Kind::Hidden,
             What::Empty(_) | What::Unread => Kind::Unread,
-            What::Reset(Some(_)) => return None,
-            What::Reset(None) | What::Rewritten | What::Undone(_) => Kind::Reset,
-            What::Compaction(kept) => {
-                let kept = match kept {
-                    FirstKept::Id(id) => Some(self.key(&Name::Entry(&**id))),
-                    FirstKept::Number(_) => return None,
-                    FirstKept::Nothing => None,
-                };
-                self.compactions.push((at, kept));
-                Kind::Compaction
+            What::Reset(None) | What::Rewritten | What::Undone(_) => Kind::Hides,
+            What::Compaction(first) => {
+                kept = if let FirstKept::Id(id) = first { Some(name(id)) } else { None };
+                Kind::Hides
             }
-            What::Message { message, group } => {
-                self.note(message, group.as_deref(), at);
-                self.images += message.body.images;
-                self.has_wide_image |= message.wide_images().next().is_some();
+            What::Message { message, .. } => {
                 let has_results = message.tool_results().next().is_some();
                 Kind::Message { role: message.role(), has_results }
             }
         };
-        let id = entry.id.as_deref().map(|id| self.key(&Name::Entry(id)));
-        self.names.extend(id.map(|id| (id, at)));
-        let link = entry.link.map(|id| self.key(&Name::Entry(&**id)));
-        self.nodes.push(Node { offset, line, id, link, is });
+        let id = entry.id.as_ref().map(name);
+        if let What::Message { message, group } = &entry.what {
+            self.note(message, group.as_deref(), at);
+            self.images += message.body.images;
+            self.has_wide_image |= message.wide_images().next().is_some();
+        }
+        let follows = self.last.filter(|&before| match link {
+            Link::Root => false,
+            Link::Before => true,
+            Link::To(key) => self.nodes[before].id == Some(key),
+        });
+        // The link to the entry before it may cross a cut.
+        let link_key = if let (Link::To(key), None) = (link, follows) { Some(key) } else { None };
+        self.names.extend(id.into_iter().chain(kept).chain(link_key).map(|key| (key, at)));
+        self.last = Some(at as usize).filter(|_| is != Kind::Outside).or(self.last);
+        self.nodes.push(Node { offset, line, id, link, follows, is });
         Some(())
     }
 
@@ -165,93 +176,50 @@ impl Index {
         &self.names[from..to]
     }
 
-    /// The nearest entry with this id before `child`, else the first one after it.
-    fn parent(&self, key: Key, child: usize) -> Option<usize> {
-        // Most entries follow the one directly before them; that one is the nearest.
-        let before = child.checked_sub(1).filter(|&before| self.nodes[before].id == Some(key));
-        if before.is_some() {
-            return before;
-        }
-        let places = self.places(key);
-        let behind = places.partition_point(|&(_, at)| (at as usize) < child);
-        let nearest = behind.checked_sub(1).unwrap_or(behind);
-        places.get(nearest).map(|&(_, at)| at as usize)
-    }
-
-    fn is_linked(&self) -> bool {
-        let mut links = self.nodes.iter().filter_map(|node| match node.link {
-            Link::To(key) => Some(key),
-            _ => None,
-        });
-        links.any(|key| !self.places(key).is_empty())
-    }
-
-    fn entry_before(&self, at: usize) -> Option<usize> {
-        (0..at).rev().find(|&before| self.nodes[before].is != Kind::Outside)
-    }
-
-    /// The active branch from its first entry on, each entry with its parent.
-    fn branch(&self, form: FileForm) -> Vec<(usize, Option<usize>)> {
-        let mut branch = Vec::new();
-        if !self.is_linked() {
-            let mut before = None;
-            for at in (0..self.nodes.len()).filter(|&at| self.nodes[at].is != Kind::Outside) {
-                branch.push((at, before.replace(at)));
-            }
-            return branch;
-        }
-        let is_leaf = |node: &Node| match form {
-            FileForm::ClaudeCode => {
-                matches!(node.is, Kind::Message { .. } | Kind::Unread)
-            }
-            _ => node.is != Kind::Outside,
-        };
-        let mut visited = vec![false; self.nodes.len()];
-        let newest = self.nodes.iter().rposition(is_leaf);
-        let mut next = self.pointed(newest).map(|(leaf, _)| leaf).or(newest);
-        while let Some(at) = next {
-            visited[at] = true;
-            let parent = match self.nodes[at].link {
-                Link::Root => None,
-                Link::Before => self.entry_before(at),
-                Link::To(key) => self
-                    .parent(key, at)
-                    .filter(|&parent| !visited[parent])
-                    .or_else(|| self.entry_before(at)),
-            };
-            next = parent.filter(|&parent| !visited[parent]);
-            branch.push((at, next));
-        }
-        branch.reverse();
-        branch
+    /// The first entry with this id.
+    fn entry(&self, key: Key) -> Option<usize> {
+        let mut places = self.places(key).iter().map(|&(_, at)| at as usize);
+        places.find(|&at| self.nodes[at].id == Some(key))
     }
 
     /// Where the last answer of the active branch begins, in a form that several providers use.
     pub(super) fn last_answer(&self, form: FileForm) -> Option<usize> {
-        let is_asked = matches!(form, FileForm::OpenClaw { .. });
-        let branch = if is_asked { self.branch(form) } else { Vec::new() };
-        let is_answer =
-            |node: &Node| matches!(node.is, Kind::Message { role: Role::Assistant, .. });
-        let mut nodes = branch.iter().rev().map(|&(at, _)| &self.nodes[at]);
-        nodes.find(|node| is_answer(node)).map(|node| node.offset as usize)
-    }
-
-    /// The entry that a record names as the last, and that record, unless a newer entry exists.
-    fn pointed(&self, newest: Option<usize>) -> Option<(usize, usize)> {
-        let leaves = self.leaves.iter().rev().map(|&(at, key)| (at as usize, key));
-        let mut newer = leaves.take_while(|&(at, _)| newest.is_none_or(|newest| newest < at));
-        newer.find_map(|(at, key)| Some((self.parent(key, at)?, at)))
+        if !matches!(form, FileForm::OpenClaw { .. }) {
+            return None;
+        }
+        let mut next = None;
+        for node in self.nodes.iter().rev().filter(|node| node.is != Kind::Outside) {
+            if next.is_some() && node.id != next {
+                continue;
+            }
+            if let Kind::Message { role: Role::Assistant, .. } = node.is {
+                return Some(node.offset as usize);
+            }
+            next = match node.link {
+                Link::Root => return None,
+                Link::Before => None,
+                Link::To(key) => Some(key).filter(|&key| self.entry(key).is_some()),
+            };
+        }
+        None
     }
 
     /// The cuts, in the order of the file.
-    pub(super) fn cuts(&self, form: FileForm, bytes: &[u8]) -> Vec<Cut> {
-        let branch = self.branch(form);
-        let crossed = self.crossed(&branch);
-        let visible = self.visible(&branch);
+    pub(super) fn cuts(&self, bytes: &[u8]) -> Vec<Cut> {
+        let hides = self.nodes.iter().rposition(|node| node.is == Kind::Hides);
+        // It may stand on another branch.
+        let is_passed = |node: &Node| match node.link {
+            Link::To(key) => node.follows.is_none() && self.entry(key) < hides,
+            Link::Root | Link::Before => false,
+        };
+        if hides.is_some_and(|hides| self.nodes[hides + 1..].iter().any(is_passed)) {
+            return Vec::new();
+        }
+        let crossed = self.crossed();
         let mut before: Option<Role> = None;
         let mut cuts = Vec::new();
-        for &(at, parent) in &branch {
-            let node = &self.nodes[at];
+        for (at, node) in self.nodes.iter().enumerate().filter(|(_, it)| it.is != Kind::Outside) {
+            before = before.filter(|_| node.follows.is_some());
             let Kind::Message { role, has_results } = node.is else {
                 before = before.filter(|_| node.is == Kind::Hidden);
                 continue;
@@ -261,56 +229,34 @@ impl Index {
                 Some(Role::User | Role::Tool) => role == Role::Assistant,
                 _ => false,
             };
-            let is_cut = begins && !crossed[at];
-            let Some(parent) = parent.filter(|&parent| is_cut && parent < at) else { continue };
+            let parent = node.follows.filter(|_| begins && !crossed[at]);
+            let Some(parent) = parent else { continue };
             let start = node.offset as usize;
             let offset = memchr::memrchr(b'\n', &bytes[..start]).map_or(0, |end| end + 1);
             if !bytes[offset..start].iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             let parent = self.nodes[parent].offset as usize;
-            let (line, is_hidden) = (node.line, at <= visible);
+            let (line, is_hidden) = (node.line, Some(at) <= hides);
             cuts.push(Cut { offset, line, parent, role, is_hidden });
         }
         cuts
     }
 
     /// For each record, whether a cut before it would separate two records that belong together.
-    fn crossed(&self, branch: &[(usize, Option<usize>)]) -> Vec<bool> {
-        let mut change = vec![0_i32; self.nodes.len() + 2];
-        let mut cross = |one: usize, other: usize| {
-            let (from, to) = (one.min(other), one.max(other));
-            change[from + 1] += 1;
-            change[to + 1] -= 1;
+    fn crossed(&self) -> Vec<bool> {
+        let mut change = vec![0_i32; self.nodes.len() + 1];
+        let mut cross = |from: usize, to: usize| {
+            change[from] += 1;
+            change[to] -= 1;
         };
-        let mut is_on_branch = vec![false; self.nodes.len()];
-        for &(at, parent) in branch {
-            is_on_branch[at] = true;
-            match parent {
-                // The branch's own link may cross the cut before its entry.
-                Some(parent) if parent < at => cross(parent, at - 1),
-                Some(parent) => cross(at, parent),
-                None => {}
-            }
-        }
-        for (at, node) in self.nodes.iter().enumerate() {
-            if let (false, Link::To(key)) = (is_on_branch[at], node.link)
-                && let Some(parent) = self.parent(key, at)
-            {
-                cross(at, parent);
-            }
-        }
-        for &(at, kept) in &self.compactions {
-            if let Some(first) = kept.and_then(|kept| self.parent(kept, at as usize)) {
-                cross(first, at as usize);
-            }
-        }
-        if let Some((leaf, at)) = self.pointed(None) {
-            cross(leaf, at);
-        }
+        // What stands before the beginning of another branch is not sent.
+        let root =
+            self.nodes.iter().rposition(|it| it.link == Link::Root && it.is != Kind::Outside);
+        cross(0, root.map_or(0, |root| root + 1));
         for same in self.names.chunk_by(|(one, _), (other, _)| one == other) {
             if let [(_, first), .., (_, last)] = same {
-                cross(*first as usize, *last as usize);
+                cross(*first as usize + 1, *last as usize + 1);
             }
         }
         let mut over = 0;
@@ -319,16 +265,5 @@ impl Index {
             over > 0
         });
         crossed.collect()
-    }
-
-    /// The first record that the model sees, without those that a compaction keeps.
-    fn visible(&self, branch: &[(usize, Option<usize>)]) -> usize {
-        let hides = |(at, _): &&(usize, Option<usize>)| {
-            matches!(self.nodes[*at].is, Kind::Reset | Kind::Compaction)
-        };
-        let Some(&(last, _)) = branch.iter().rfind(hides) else { return 0 };
-        let kept = self.compactions.iter().find(|&&(at, _)| at as usize == last);
-        let first = kept.and_then(|&(_, kept)| self.parent(kept?, last));
-        first.unwrap_or(last)
     }
 }

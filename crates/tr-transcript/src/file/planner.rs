@@ -66,7 +66,7 @@ impl FilePlanner {
             return None;
         }
         let index = Index::read(form, bytes, &mut *progress)?;
-        let cuts = index.cuts(form, bytes);
+        let cuts = index.cuts(bytes);
         let members = self.repair.members;
         let parts = Parts::find(form, bytes, (index, cuts), self.whole_up_to, members, progress)?;
         let Parts { cuts, findings, .. } = &parts;
