@@ -272,9 +272,9 @@ impl Thinking {
         };
         let first = acts.iter().filter_map(place).min()?;
         let records = before.numbered().into_iter().filter(|(at, _)| *at >= first);
-        let mut thoughts = records.filter(|(_, record)| {
-            memchr::memmem::find(record, b"thinking").is_some() && has_thought(record, of_pi)
-        });
+        let named = memchr::memmem::Finder::new(b"thinking");
+        let mut thoughts = records
+            .filter(|(_, record)| named.find(record).is_some() && has_thought(record, of_pi));
         let (at, _) = thoughts.next()?;
         Some(Self { line: before.line_of(at), what: THINKING })
     }

@@ -5,6 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 /// The limit for removed bytes that belong to no record, as a percentage.
 const MOST_PERCENT: u64 = 1;
 
+/// How far ahead a record is looked for among those after the repair.
+const AHEAD: usize = 64;
+
 /// The changes of records that a repair does not report. Records are lines, or messages of a JSON
 /// text.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -48,28 +51,34 @@ fn of_texts<'t>(
     reported: &BTreeSet<u64>,
 ) -> Balance {
     // Of equal records, those that are not reported are matched first.
-    let (named, others): (Vec<_>, Vec<_>) = before.partition(|(at, _)| reported.contains(at));
-    if others.is_empty() {
-        return Balance::default();
-    }
-    let mut left: HashMap<&[u8], usize> = HashMap::new();
-    after.iter().for_each(|text| *left.entry(text).or_default() += 1);
-    let mut missing = Vec::new();
-    for (at, text) in others.into_iter().chain(named) {
-        match left.get_mut(text) {
-            Some(count) if *count > 0 => *count -= 1,
-            _ if reported.contains(&at) => {}
-            _ => missing.push((at, text)),
+    let (named, mut others): (Vec<_>, Vec<_>) = before.partition(|(at, _)| reported.contains(at));
+    // Nearly all of them stay in their order: only the rest is hashed.
+    let (mut new, mut next) = (Vec::new(), 0);
+    others.retain(|(_, text)| {
+        let ahead = after[next..].iter().take(AHEAD).position(|new| new == text);
+        if let Some(ahead) = ahead {
+            new.extend_from_slice(&after[next..next + ahead]);
+            next += ahead + 1;
         }
-    }
-    let mut new: Vec<&[u8]> = after.to_vec();
-    new.retain(|text| match left.get_mut(text) {
+        ahead.is_none()
+    });
+    new.extend_from_slice(&after[next..]);
+    let mut left: HashMap<&[u8], usize> = HashMap::new();
+    new.iter().for_each(|text| *left.entry(text).or_default() += 1);
+    let mut is_left = |text: &[u8]| match left.get_mut(text) {
         Some(count) if *count > 0 => {
             *count -= 1;
             true
         }
         _ => false,
-    });
+    };
+    let mut missing = Vec::new();
+    for (at, text) in others.into_iter().chain(named) {
+        if !is_left(text) && !reported.contains(&at) {
+            missing.push((at, text));
+        }
+    }
+    new.retain(|text| is_left(text));
     let mut balance = Balance::default();
     for (at, text) in missing {
         match new.iter().position(|new| is_within(text, new)) {
