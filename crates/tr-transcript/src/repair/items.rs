@@ -7,7 +7,7 @@ use super::{
 use crate::{
     format::{Applies, Format, Why},
     json,
-    message::{Block, Kind, Message, Role},
+    message::{Kind, Message, Role},
     transcript::Transcript,
 };
 use std::{
@@ -140,51 +140,6 @@ fn doubtful(items: &[Placed], lone: &HashSet<usize>, close_tail: bool) -> HashSe
         }
     }
     doubtful
-}
-
-/// Mode `remove`: removes results without uses, uses without results, and the reasoning before
-/// them.
-pub(super) fn remove(transcript: &Transcript, log: &mut Log) -> Vec<Message> {
-    let (format, items) = (transcript.format(), transcript.messages());
-    let live = format.last_step(items);
-    let ends_live = items[live..].iter().all(|m| matches!(m.role(), Role::Assistant | Role::Tool));
-    let is_live = |at| at >= live && ends_live;
-    let elsewhere = Elsewhere::of(transcript);
-    let (mut used, mut answered) = (HashMap::new(), HashMap::new());
-    for (at, item) in items.iter().enumerate() {
-        for id in item.tool_uses() {
-            used.entry(id).or_insert(at);
-        }
-        answered.extend(item.tool_results().map(|id| (id, at)));
-    }
-    let mut gone = HashSet::new();
-    // First the results, from the end backwards, then the uses.
-    for (at, item) in items.iter().enumerate().rev().filter(|_| !elsewhere.uses) {
-        let orphan = item.tool_results().find(|id| used.get(id).is_none_or(|&first| first > at));
-        let Some(id) = orphan else { continue };
-        log.act(ActionKind::RemoveOrphan, at, Some(id));
-        log.lose(LossKind::Result, at, id, None);
-        log.act(ActionKind::RemoveEmptyMessage, at, None);
-        gone.insert(at);
-    }
-    let mut removed = 0;
-    for (at, item) in items.iter().enumerate().filter(|_| !elsewhere.results) {
-        if let [Block { kind: Kind::Use { id, name, .. }, .. }] = item.blocks()
-            && answered.get(&**id).is_none_or(|&last| last < at)
-            && !is_live(at)
-        {
-            log.act_on(at, ActionKind::RemoveIncomplete, at - removed, Some(id));
-            log.lose(LossKind::Call, at, id, Some(name));
-            gone.insert(at);
-        }
-        removed += usize::from(gone.contains(&at));
-    }
-    let kept = items.iter().enumerate().filter(|(at, _)| !gone.contains(at));
-    let kept = kept.map(|(at, item)| (Some(at), item.clone())).collect();
-    settle_reasoning(format, kept, false, transcript.applies(), log)
-        .into_iter()
-        .map(|(_, item)| item)
-        .collect()
 }
 
 /// Whether the two are the same item, and no messages: these have no blocks. With sequential ids,
