@@ -227,7 +227,7 @@ impl Part<'_> {
     }
 }
 
-/// `None` if it is no text, or its characters cannot be told.
+/// `None` if it is no text, or has a lone surrogate.
 fn blank(text: &RawValue) -> Option<Blank> {
     match text.get().as_bytes() {
         // It begins with a visible character.
