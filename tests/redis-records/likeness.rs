@@ -61,9 +61,10 @@ fn step(made: &[Made]) -> Step {
     match if made.is_empty() { 0 } else { fastrand::u8(..12) } {
         0..=4 => Step::Claim(ClaimRequest {
             key: key(),
-            digest: Digest::of_bytes([u8::from(fastrand::u8(..8) == 0)]),
+            digest: Digest::of_bytes([u8::from(fastrand::u8(..4) == 0)]),
             mutating: fastrand::bool(),
             again: fastrand::bool(),
+            corrects: fastrand::bool(),
             // Few, so that claims are sent again.
             owner: fastrand::u64(1..5),
             ttls: Ttls { done: LONG, failed: LONG, inflight: time(), unknown: time() },

@@ -71,6 +71,7 @@ pub(crate) fn claim(name: &str) -> ClaimRequest {
         digest: Digest::of_bytes("params"),
         mutating: true,
         again: false,
+        corrects: false,
         owner: fastrand::u64(1..),
         ttls: Ttls { done: 60_000, failed: 60_000, inflight: lease, unknown: 60_000 },
         tool: "pay".into(),

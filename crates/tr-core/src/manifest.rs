@@ -76,6 +76,10 @@ pub struct ToolManifest {
     /// Names of params and result fields whose values no log, span or admin page may show: telemetry
     /// takes them out of all that it tells of a call, messages of errors included.
     pub sensitive: Vec<Box<str>>,
+    /// The params that say what is wanted, such as an order's number: calls that agree in all of them are one call for the
+    /// life of its record, whatever else they say. A call that has them all is recognized by them, unless its caller
+    /// gives a key. With other params it is a conflict, except after a failure: then it runs.
+    pub identity: Vec<Pointer>,
     /// Params whose values the records of its calls show to a person who settles one. A program that makes the calls puts
     /// them into [`about`](crate::call::IdempotencyParts::about).
     pub shown_in_records: Vec<Pointer>,
@@ -165,6 +169,7 @@ impl ToolManifest {
             silent_failures: true,
             null_is_success: false,
             sensitive: Vec::new(),
+            identity: Vec::new(),
             shown_in_records: Vec::new(),
             #[cfg(feature = "input-schema")]
             compiled: Compiled::default(),

@@ -140,6 +140,7 @@ where
             id,
             mutating,
             again: mode == DedupeMode::BestEffort,
+            corrects: answers.corrects(&req),
             wait: mode == DedupeMode::Enforced,
             cut_off,
             in_process,

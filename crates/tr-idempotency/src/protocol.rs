@@ -9,7 +9,7 @@
 //!   (nothing) ───────────▶ in flight ───────────▶ done · failed · cancelled · unknown
 //!        ▲                  │  ▲  │ lease ends
 //!        └── release ───────┘  │  └─────────────▶ unknown ── settle ──▶ done · cancelled
-//!            (never started)   └── claim again: cancelled; failed, if it may be;
+//!            (never started)   └── claim again: cancelled; failed, if it may be, or with other params;
 //!                                               unknown, unless the call is mutating
 //! ```
 //!
@@ -48,6 +48,8 @@ pub struct Ask {
     pub mutating: bool,
     /// Whether to run it again if it failed and may succeed now.
     pub again: bool,
+    /// Whether to run it with other params than one that failed.
+    pub corrects: bool,
     /// The claim's token, if it is granted. Its epoch is above all earlier ones of the key.
     pub token: Token,
     /// The store's time.
@@ -92,7 +94,7 @@ pub enum Reply<D, F> {
     Settled,
     /// It may have run: neither run it nor replay it.
     Unknown,
-    /// The key was used with other params.
+    /// The key was used with other params, and that call has not failed or this one does not correct it.
     Conflict,
 }
 
@@ -124,10 +126,10 @@ impl<D, F> Record<D, F> {
         if self.expire(ask.now) {
             return Reply::Claimed(Some(mem::replace(self, Self::new(ask)).state));
         }
-        if self.digest != ask.digest {
-            return Reply::Conflict;
-        }
+        let is_other = self.digest != ask.digest;
         let free = match &self.state {
+            State::Failed(..) | State::Cancelled(_) if is_other && ask.corrects => true,
+            _ if is_other => return Reply::Conflict,
             // The reply to this claim was lost, and the claim is sent again; the call has not
             // started.
             State::Inflight if self.is_of(ask) => return Reply::Claimed(None),

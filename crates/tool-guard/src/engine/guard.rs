@@ -10,7 +10,7 @@ use super::{
     proxy::Proxy,
     setup::{self, Files, reload},
     stores::{Records, Store},
-    tool::{ServerTool, Wire},
+    tool::{ServerLink, ServerTool},
     unknowns::Unknowns,
     watching::Watching,
 };
@@ -199,7 +199,8 @@ impl Guard {
         let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
         let observe = self.mode.rollout().is_some();
         let records = self.live.stack().records();
-        let mut wire = Wire::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
+        let mut wire =
+            ServerLink::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
         (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());
         wire.timeouts = Some(self.timeouts.clone());
         wire.gives_late &= !self.host_runs;

@@ -86,6 +86,8 @@ const CODEX: &str = "callId";
 const CLAUDE: &str = "claudecode/toolUseId";
 /// The HTTP request that carries the call.
 const BY_REQUEST: &str = "http";
+/// The params that say what is wanted.
+const BY_PARAMS: &str = "identity";
 
 impl Client {
     /// The client of a guard in front of `server`.
@@ -117,7 +119,7 @@ impl Client {
     /// Whether this id recognizes a call. Reads are made each time.
     fn recognizes(&self, id: &CallId, effect: Effect) -> bool {
         match self.by_params && (self.is_host || effect != Effect::ReadOnly) {
-            true => &*id.kind == KEY,
+            true => [KEY, BY_PARAMS].contains(&&*id.kind),
             false => id.strong || !self.is_host,
         }
     }
@@ -313,7 +315,12 @@ impl Identity {
             client.key("weak", Some(scope), call.parts(), KeySource::Caller(&source))
         };
         // The caller's own key spans what continues the call.
-        if let Some(from) = call.parts().idempotency.continues.as_ref().filter(|_| &*id.kind != KEY)
+        if let Some(from) = call
+            .parts()
+            .idempotency
+            .continues
+            .as_ref()
+            .filter(|_| ![KEY, BY_PARAMS].contains(&&*id.kind))
         {
             key = key.continued(from);
         }
@@ -360,6 +367,14 @@ impl Identity {
         if !self.is_strong() {
             let (kind, id) = (BY_REQUEST.into(), id.into());
             self.call = Some(CallId { kind, id, strong: false, conversation: None });
+        }
+    }
+
+    /// Recognizes a call without a key by the params that say what is wanted, if its tool declares some.
+    pub(crate) fn declare(&mut self, params: Option<Digest>) {
+        if let Some(params) = params.filter(|_| !self.is_keyed()) {
+            let (kind, id) = (BY_PARAMS.into(), params.to_string().into());
+            self.call = Some(CallId { kind, id, strong: true, conversation: None });
         }
     }
 

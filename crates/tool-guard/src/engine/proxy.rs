@@ -23,7 +23,7 @@ use super::{
     out::{Out, Outgoing},
     request::{Refused, Request},
     timeout_sweeper::TimeoutSweeper,
-    tool::{ServerTool, Wire},
+    tool::{ServerLink, ServerTool},
     unknowns::{self, Ended},
     warnings::Repeatable,
     watching::Watching,
@@ -49,7 +49,7 @@ use tr_core::{BoxError, ToolOutcome, canonical::Key, printable};
 /// [`to_client`](Self::to_client) and [`to_server`](Self::to_server).
 pub(crate) struct Proxy {
     pub(crate) mode: Mode,
-    wire: Arc<Wire>,
+    wire: Arc<ServerLink>,
     stack: Guarded<ServerTool>,
     pub(crate) client: Client,
     effects: Arc<Mutex<Effects>>,
@@ -84,7 +84,7 @@ pub(crate) struct Proxy {
 impl Proxy {
     pub(crate) fn new(
         mode: Mode,
-        wire: Arc<Wire>,
+        wire: Arc<ServerLink>,
         stack: Guarded<ServerTool>,
         client: Client,
         effects: Arc<Mutex<Effects>>,

@@ -1,5 +1,5 @@
 //! The one timer of all attempts.
-use super::tool::Wire;
+use super::tool::ServerLink;
 use std::{
     future::{Future, poll_fn},
     pin::{Pin, pin},
@@ -22,14 +22,14 @@ const READS_ON: Duration = Duration::from_secs(1);
 /// fires, even if the attempt that it was set for has long ended.
 #[derive(Debug)]
 pub(crate) struct TimeoutSweeper {
-    wire: Arc<Wire>,
+    wire: Arc<ServerLink>,
     timer: Option<Pin<Box<Sleep>>>,
     /// The timer has fired, and the runtime was asked for readable input.
     looked: bool,
 }
 
 impl TimeoutSweeper {
-    pub(crate) const fn new(wire: Arc<Wire>) -> Self {
+    pub(crate) const fn new(wire: Arc<ServerLink>) -> Self {
         Self { wire, timer: None, looked: false }
     }
 

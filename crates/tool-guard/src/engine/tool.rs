@@ -26,7 +26,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tool_reliability::{
-    idempotency::{DerivedKeys, Handle, LateEnd, Resolution, StoreHandle},
+    idempotency::{DedupeRecord, DerivedKeys, Handle, LateEnd, Resolution, StoreHandle},
     telemetry::TARGET,
 };
 use tower_service::Service;
@@ -37,8 +37,8 @@ use tr_core::{
 
 /// The state that the service and the proxy's loop share.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    state: Mutex<WireState>,
+pub(crate) struct ServerLink {
+    state: Mutex<LinkState>,
     records: Handle<ToolOutcome>,
     /// This process's calls that may have run, which several connections may share.
     pub(crate) unknowns: Arc<Unknowns>,
@@ -63,7 +63,7 @@ const SETTLE_AGAIN: Duration = Duration::from_millis(100);
 const AGAIN: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
-pub(crate) struct WireState {
+pub(crate) struct LinkState {
     pub(crate) in_flight: InFlight,
     limits: Limits,
     /// Lines for the server, in order.
@@ -76,7 +76,7 @@ pub(crate) struct WireState {
     pub(crate) up_at: Option<Instant>,
 }
 
-impl Wire {
+impl ServerLink {
     pub(crate) fn new(
         in_flight: InFlight,
         limits: Limits,
@@ -85,7 +85,7 @@ impl Wire {
         records: Handle<ToolOutcome>,
     ) -> Self {
         let outbox = Vec::new();
-        let state = WireState { in_flight, limits, outbox, observe, gone: false, up_at: None };
+        let state = LinkState { in_flight, limits, outbox, observe, gone: false, up_at: None };
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Arc::default();
         let (compares, gives_late, timeouts) = (false, !observe, None);
@@ -110,6 +110,14 @@ impl Wire {
     /// The records that outlive the guard, if there are any.
     pub(crate) fn store(&self) -> Option<StoreHandle<ToolOutcome>> {
         self.records.in_store()
+    }
+
+    /// The record of this key, in the store if there is one.
+    pub(crate) async fn record(&self, key: &Key) -> Option<DedupeRecord> {
+        match self.store() {
+            Some(store) => store.record(key).await.ok()?,
+            None => self.records.record(key),
+        }
     }
 
     /// The key of a call that has ended, if its end should be in the store and is not.
@@ -182,7 +190,7 @@ impl Wire {
         }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, WireState> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, LinkState> {
         lock(&self.state)
     }
 }
@@ -212,7 +220,7 @@ async fn settle_in_store(
     tracing::warn!(target: TARGET, event = "late_answer_not_recorded", record);
 }
 
-impl WireState {
+impl LinkState {
     /// The client has said its name, as `name/version`.
     pub(crate) fn know_client(&mut self, name: &str) {
         self.limits = self.limits.of_client(name);
@@ -229,7 +237,7 @@ impl WireState {
 
 /// Sends a call to the server and waits for its answer.
 #[derive(Clone, Debug)]
-pub(crate) struct ServerTool(pub(crate) Arc<Wire>);
+pub(crate) struct ServerTool(pub(crate) Arc<ServerLink>);
 
 impl Service<ToolCall> for ServerTool {
     type Response = ToolOutcome;
@@ -285,7 +293,7 @@ impl Service<ToolCall> for ServerTool {
 /// Waits for an answer; dropping it gives up the attempt.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    wire: Arc<Wire>,
+    wire: Arc<ServerLink>,
     mcp: Arc<McpCall>,
     /// `None` once the attempt has ended.
     wire_id: Option<Token>,

@@ -1,4 +1,5 @@
 //! What the model must know beside a failure: whether the call may have run, and where to turn to.
+use super::identified::Conflict;
 use super::unknowns::{BlockedByEqual, Trace, Unknowns, ask_about, leaves_unknown};
 use std::time::Duration;
 use tr_core::{
@@ -136,6 +137,7 @@ pub(super) fn warning(
         (code::IDEMPOTENCY_IN_FLIGHT, _) => STILL_RUNS,
         (code::CIRCUIT_OPEN, Ran::No) if unknowns.has_of(tool) => BREAKER_OF_UNKNOWN,
         (code::CIRCUIT_OPEN, Ran::No) => BREAKER,
+        _ if error.is::<Conflict>() => "",
         (code::IDEMPOTENCY_CONFLICT, Ran::No) if trace.is_of_caller => OTHER_CALLER,
         (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
         // What may have run is an earlier call, and not this one.

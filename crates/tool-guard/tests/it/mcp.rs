@@ -8,6 +8,7 @@ mod client;
 mod command_line;
 mod configured;
 mod evidence;
+mod identity;
 mod lines;
 mod log_file;
 mod loops;

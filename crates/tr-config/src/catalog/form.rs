@@ -196,6 +196,9 @@ object! { strict
 object! { strict
     /// How keys and digests are made.
     struct Keys {
+        /// The params that say what is wanted, such as `/order_id`: calls that agree in all of them are one call,
+        /// whatever their ids. With other params it is a conflict; after a failure it runs.
+        "identity" => identity: Option<Vec<Pointer>>, Lenient<List<Inside>>;
         /// Params that differ between calls without changing their meaning.
         "volatile" => volatile: Option<Vec<Pointer>>, Lenient<List<Inside>>;
         /// Params that say how a call travels (`retryCount`, `traceparent`, …) count for this tool. Over MCP they count unless this is `false`.

@@ -1,8 +1,8 @@
 //! Key and digest of a call.
 use super::{CallParts, ToolCall};
 use crate::{
-    DedupeKey, DedupeScope, Derive, InvalidKey,
-    canonical::{self, Digest, Key, KeyParts, KeySource, Rules},
+    DedupeKey, DedupeScope, Derive, InvalidKey, ToolManifest,
+    canonical::{self, Digest, Key, KeyParts, KeySource, Pointer, Rules},
 };
 use serde_json::value::RawValue;
 use std::{
@@ -37,7 +37,11 @@ impl ToolCall {
 
     fn computed_id(&self) -> Result<Option<DedupeKey>, InvalidKey> {
         let id = || {
-            let Some(key) = self.parts().idempotency.key.as_deref() else { return Ok(None) };
+            let Some(key) = self.parts().idempotency.key.as_deref() else {
+                let Some(identity) = self.identity() else { return Ok(None) };
+                let key = Key::derive(&self.parts().key_parts(KeySource::Identity(&identity)));
+                return Ok(Some(DedupeKey { key, digest: self.digest()? }));
+            };
             let from_hook = self.parts().idempotency.from_hook;
             let source = if from_hook { KeySource::Hook(key) } else { KeySource::Caller(key) };
             let key = Key::derive(&self.parts().key_parts(source));
@@ -46,6 +50,19 @@ impl ToolCall {
             Ok(Some(DedupeKey { key, digest: self.digest()? }))
         };
         self.body.id.get_or_init(id).clone()
+    }
+
+    /// The digest of the params that say what is wanted, as the [manifest](crate::ToolManifest::identity) names them;
+    /// `None` if it names none, or if one of them is missing or `null`.
+    #[must_use]
+    pub fn identity(&self) -> Option<Digest> {
+        self.manifest()?.identity_of(self.parts().params.get())
+    }
+
+    /// Whether it is recognized by the params that say what is wanted.
+    #[must_use]
+    pub fn is_identified(&self) -> bool {
+        self.parts().idempotency.key.is_none() && self.identity().is_some()
     }
 
     /// A hash of the args by which two calls are the same to loop detection.
@@ -81,6 +98,17 @@ impl ToolCall {
     }
 }
 
+impl ToolManifest {
+    /// The digest of the params that say what is wanted, of these params.
+    #[must_use]
+    pub fn identity_of(&self, params: &str) -> Option<Digest> {
+        let params: &RawValue = serde_json::from_str(params).ok()?;
+        let values: Option<Vec<_>> = self.identity.iter().map(|it| at(params, it)).collect();
+        let values = values.filter(|values| !values.is_empty())?.join(",");
+        Digest::of_params(format!("[{values}]"), &Rules::exact()).ok()
+    }
+}
+
 impl CallParts {
     /// What a key from `source` is made of.
     #[must_use]
@@ -103,6 +131,24 @@ impl CallParts {
             step: None,
         }
     }
+}
+
+/// The JSON text at a place in params; `None` if there is none, or it is `null`.
+fn at<'p>(params: &'p RawValue, place: &Pointer) -> Option<&'p str> {
+    let value =
+        place.tokens().try_fold(params, |inside, token| match inside.get().as_bytes()[0] {
+            b'{' => {
+                let members: HashMap<Cow<'_, str>, &RawValue> =
+                    serde_json::from_str(inside.get()).ok()?;
+                members.get(token).copied()
+            }
+            b'[' => {
+                let elements: Vec<&RawValue> = serde_json::from_str(inside.get()).ok()?;
+                elements.get(token.parse::<usize>().ok()?).copied()
+            }
+            _ => None,
+        })?;
+    Some(value.get()).filter(|text| *text != "null")
 }
 
 /// A digest of these params alone; `None` if the call has none of them.

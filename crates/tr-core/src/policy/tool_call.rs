@@ -141,6 +141,11 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     }
 
     #[inline]
+    fn corrects(&self, call: &ToolCall) -> bool {
+        call.is_identified()
+    }
+
+    #[inline]
     fn scope(&self, call: &ToolCall) -> DedupeScope {
         call.parts().idempotency.scope
     }

@@ -168,6 +168,36 @@ pub(super) async fn a_failed_call_runs_again_as_its_record_says(
     Ok(())
 }
 
+pub(super) async fn a_failed_call_is_corrected_by_one_with_other_params(
+    cx: Cx<'_, impl Subject>,
+) -> Verdict {
+    let other = |key: &str, corrects| {
+        let digest = Digest::of_bytes("corrected");
+        ClaimRequest { digest, corrects, ..cx.claim(key) }
+    };
+    let failed = |how| State::Failed(b"no".to_vec(), how);
+    for (key, end) in [
+        ("a", failed(Again::Never)),
+        ("b", failed(Again::WhenAsked)),
+        ("c", State::Cancelled(None)),
+    ] {
+        let token = cx.end(&cx.claim(key), end).await?;
+        let plain = cx.other.claim(&other(key, false)).await?;
+        must!(matches!(plain, Claimed::Conflict) => "other params were no conflict: {plain:?}");
+        let grant = granted(cx.other.claim(&other(key, true)).await?)?;
+        must!(grant.token.epoch > token.epoch => "the epoch does not grow");
+        must!(grant.before.is_none() => "the other call's run is told as one of this call");
+        let first = cx.store.claim(&ClaimRequest { corrects: true, ..cx.claim(key) }).await?;
+        must!(matches!(first, Claimed::Conflict) => "two calls run under one key: {first:?}");
+    }
+    for (key, end) in [("d", done("answer")), ("e", State::Unknown(None))] {
+        cx.end(&cx.claim(key), end).await?;
+        let reply = cx.other.claim(&other(key, true)).await?;
+        must!(matches!(reply, Claimed::Conflict) => "a call that has not failed was corrected: {reply:?}");
+    }
+    Ok(())
+}
+
 pub(super) async fn a_cancelled_call_runs_again(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), State::Cancelled(Some(b"why".to_vec()))).await?;
     let grant = granted(cx.other.claim(&cx.claim("a")).await?)?;

@@ -144,6 +144,7 @@ impl<'s, S: Subject> Case<'s, S> {
             key: self.key(key),
             digest: Digest::of_bytes("params"),
             mutating: true,
+            corrects: false,
             again: false,
             owner: self.seed.wrapping_add(self.owners.fetch_add(1, Relaxed)).max(1),
             ttls: Ttls { done: LONG, failed: LONG, inflight: LONG, unknown: LONG },

@@ -211,6 +211,8 @@ pub(crate) struct LocalClaim<'i> {
     pub(crate) mutating: bool,
     /// Runs a retriable failure again.
     pub(crate) again: bool,
+    /// Runs with other params than a call that failed.
+    pub(crate) corrects: bool,
     /// Waits for a call in flight.
     pub(crate) wait: bool,
     /// Joins only a call whose caller is gone.
@@ -260,8 +262,8 @@ impl LocalClaim<'_> {
     }
 
     pub(super) const fn ask(&self, token: Token) -> Ask {
-        let Self { id, mutating, again, now, ttls, .. } = *self;
-        Ask { digest: id.digest, mutating, again, token, now, ttls }
+        let Self { id, mutating, again, corrects, now, ttls, .. } = *self;
+        Ask { digest: id.digest, mutating, again, corrects, token, now, ttls }
     }
 }
 

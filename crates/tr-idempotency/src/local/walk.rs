@@ -113,8 +113,17 @@ impl Walk {
     fn ask(&mut self, key: u8, again: bool, wait: bool, cut_off: bool, other: bool) {
         let id = DedupeKey { key: key_of(key), digest: Digest::of_bytes([u8::from(other)]) };
         let (mutating, now, ttls) = (is_mutating(key), self.now, TTLS);
-        let local =
-            LocalClaim { id: &id, mutating, again, wait, cut_off, in_process: cut_off, now, ttls };
+        let local = LocalClaim {
+            id: &id,
+            mutating,
+            again,
+            corrects: false,
+            wait,
+            cut_off,
+            in_process: cut_off,
+            now,
+            ttls,
+        };
         let at = self.table.find(&id.key);
         if let Some(at) = at
             && self.table.hit(at, &id, now, &self.common).is_some()

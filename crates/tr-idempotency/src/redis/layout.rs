@@ -213,6 +213,7 @@ mod tests {
             digest: Digest::from_bytes([5; 32]),
             mutating: true,
             again: false,
+            corrects: false,
             owner: 8,
             ttls: Ttls { done: 1, failed: 1, inflight: 10, unknown: 100 },
             tool: tool.clone(),

@@ -82,10 +82,15 @@ impl RecordStore for Redis {
             let (lease, unknown) = (bounded(claim.ttls.inflight), bounded(claim.ttls.unknown));
             let [lead, by, rest] = layout::of_claim(claim, unknown);
             let (lives, lease) = (number(lease.saturating_add(unknown).max(1)), number(lease));
-            let args: [&[u8]; 7] =
-                [&lead, &by, &rest, &lease, &lives, flag(claim.again), self.durable()];
-            // Most claims have neither flag, and each argument costs time on the server.
-            let flags = if claim.again || self.0.changes.durability.waits() { 2 } else { 0 };
+            let (again, corrects) = (flag(claim.again), flag(claim.corrects));
+            let args: [&[u8]; 8] =
+                [&lead, &by, &rest, &lease, &lives, again, self.durable(), corrects];
+            // Most claims have no flag, and each argument costs time on the server.
+            let flags = match claim.corrects {
+                true => 3,
+                false if claim.again || self.0.changes.durability.waits() => 2,
+                false => 0,
+            };
             let (script, name) = (&script::CLAIM, self.name(&claim.key));
             claimed(claim, self.0.changes.change(script, &name, &args[..5 + flags]).await?)
         })

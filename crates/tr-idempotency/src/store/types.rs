@@ -20,6 +20,8 @@ pub struct ClaimRequest {
     pub mutating: bool,
     /// Whether to run it again if it failed and may succeed now.
     pub again: bool,
+    /// Whether to run it with other params than one that failed.
+    pub corrects: bool,
     /// A new random number for each claim, never [`Token::BY_HAND`].
     pub owner: u64,
     /// How long each state lasts.
@@ -212,8 +214,8 @@ impl ClaimRequest {
     /// The protocol's input, with the epoch and the time from the store.
     #[must_use]
     pub const fn ask(&self, epoch: u64, now: Millis) -> Ask {
-        let Self { digest, mutating, again, owner, ttls, .. } = *self;
-        Ask { digest, mutating, again, token: Token { epoch, owner }, now, ttls }
+        let Self { digest, mutating, again, corrects, owner, ttls, .. } = *self;
+        Ask { digest, mutating, again, corrects, token: Token { epoch, owner }, now, ttls }
     }
 
     /// Applies the claim to the record under its key, for stores that are written in Rust. The
@@ -228,13 +230,15 @@ impl ClaimRequest {
             return Claimed::Run(stored.grant(None));
         };
         stored.now = now;
-        let Record { claimed_at, changed_at, .. } = stored.record;
+        let Record { digest, claimed_at, changed_at, .. } = stored.record;
         match stored.record.claim(&ask) {
             Reply::Claimed(None) => Claimed::Run(stored.grant(None)),
             Reply::Claimed(Some(state)) => {
-                let before = Box::new(Before { state, claimed_at, changed_at });
+                // The run of a call with other params is no earlier run of this one.
+                let before = (digest == self.digest)
+                    .then(|| Box::new(Before { state, claimed_at, changed_at }));
                 *stored = self.stored(stored.record.clone(), now);
-                Claimed::Run(stored.grant(Some(before)))
+                Claimed::Run(stored.grant(before))
             }
             Reply::Busy => Claimed::Busy {
                 seen: stored.seen(),

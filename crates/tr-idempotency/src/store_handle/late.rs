@@ -77,6 +77,7 @@ impl<V: Clone> StoreHandle<V> {
             digest: stored.record.digest,
             mutating: stored.record.mutating,
             again: false,
+            corrects: false,
             owner: new_owner(),
             ttls: self.front.ttls,
             tool: stored.tool.clone(),

@@ -330,6 +330,7 @@ async fn a_corrupt_or_newer_answer_says_that_the_tool_ran() {
             digest: stored.record.digest,
             mutating: true,
             again: false,
+            corrects: false,
             owner: 1,
             ttls: tr_idempotency::protocol::Ttls {
                 done: 60_000,

@@ -50,6 +50,8 @@ pub enum KeySource<'a> {
     Hook(&'a str),
     /// Derived from the params, because neither the caller nor a hook gave a key.
     Derived(&'a Digest),
+    /// The params that say what is wanted, by the tool's manifest.
+    Identity(&'a Digest),
 }
 
 impl Key {
@@ -84,6 +86,10 @@ impl Key {
                 }
                 KeySource::Derived(digest) => {
                     fields.tag(2);
+                    fields.put(digest);
+                }
+                KeySource::Identity(digest) => {
+                    fields.tag(3);
                     fields.put(digest);
                 }
             }
@@ -177,6 +183,7 @@ impl fmt::Debug for KeySource<'_> {
             Self::Caller(_) => "Caller",
             Self::Hook(_) => "Hook",
             Self::Derived(_) => "Derived",
+            Self::Identity(_) => "Identity(_)",
         })
     }
 }

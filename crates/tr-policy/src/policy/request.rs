@@ -171,6 +171,12 @@ pub trait RequestPolicy<Req> {
         DedupeMode::Enforced
     }
 
+    /// Whether a request with other params may run once the one with its key has failed: the key says what is
+    /// wanted, and the params how.
+    fn corrects(&self, _: &Req) -> bool {
+        false
+    }
+
     /// Which calls the idempotency key may match; the global scope is for read-only requests.
     fn scope(&self, _: &Req) -> DedupeScope {
         DedupeScope::Session

@@ -302,10 +302,13 @@ impl<B> DoorState<B> {
     /// A call that may change something and has no strong id, as equal ones see it.
     fn unnamed(&self, request: &CallRequest, via: &Via) -> Option<Call> {
         let (tool, identity) = (&*request.call.tool, &request.identity);
-        if identity.is_strong() || self.guard.derives_keys() || !self.guard.may_change(tool) {
+        let arguments = request.arguments.get();
+        let known = lock(&self.guard.effects).of(tool);
+        let is_named = identity.is_strong()
+            || known.is_some_and(|known| known.manifest.identity_of(arguments).is_some());
+        if is_named || self.guard.derives_keys() || !self.guard.may_change(tool) {
             return None;
         }
-        let arguments = request.arguments.get();
         let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
         let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
         // It may be long.

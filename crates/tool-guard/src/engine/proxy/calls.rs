@@ -1,5 +1,5 @@
 //! The calls in flight.
-use crate::engine::{call::McpCall, tool::Wire, warnings::Repeatable};
+use crate::engine::{call::McpCall, tool::ServerLink, warnings::Repeatable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::{
     future::{Future, poll_fn},
@@ -17,12 +17,12 @@ type Running = Pin<Box<dyn Future<Output = Finished> + Send>>;
 
 /// The calls in flight.
 pub(crate) struct Calls {
-    wire: Arc<Wire>,
+    wire: Arc<ServerLink>,
     running: FuturesUnordered<Running>,
 }
 
 impl Calls {
-    pub(super) fn new(wire: Arc<Wire>) -> Self {
+    pub(super) fn new(wire: Arc<ServerLink>) -> Self {
         Self { wire, running: FuturesUnordered::new() }
     }
 

@@ -3,6 +3,7 @@ use super::{Finished, Proxy};
 use crate::engine::{
     equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
+    identified::{Before, PARAMS, noted},
     identity::{self, Identity},
     options::Mode,
     request::Request,
@@ -40,6 +41,7 @@ impl Proxy {
         let mut call = ToolCall::from(parts);
         let is_keyed = identity.is_keyed();
         call = self.declared(call, &tool, is_keyed);
+        identity.declare(call.identity());
         let effect = DefaultPolicy.effect(&call);
         let may_join = effect == Effect::Mutating && self.mode == Mode::Enforce && !self.host_runs;
         let uncut = if may_join { self.among_equals(&call, &identity) } else { None };
@@ -54,7 +56,10 @@ impl Proxy {
         }
         let store = self.wire.store().filter(|_| effect == Effect::Mutating);
         let alike = (effect == Effect::Mutating).then(|| identity::likeness(&call));
-        if let Some(alike) = alike.filter(|_| own.is_some() && store.is_some()) {
+        let identified = own.filter(|_| call.is_identified());
+        if let Some(alike) =
+            alike.filter(|_| own.is_some() && store.is_some() || identified.is_some())
+        {
             call.parts_mut().idempotency.about = Some(self.about(&call, alike));
         }
         mcp.trace = Trace {
@@ -119,7 +124,13 @@ impl Proxy {
                     barred.log(call.parts().tool.full_name());
                     Err(barred.into())
                 }
-                Ok(None) => stack.oneshot(call).await,
+                Ok(None) => match identified {
+                    Some(key) => match Before::of(&wire, &call, key).await {
+                        Some(before) => before.told(stack.oneshot(call).await),
+                        None => stack.oneshot(call).await,
+                    },
+                    None => stack.oneshot(call).await,
+                },
                 Err(not_compared) => Err(not_compared.into()),
             };
             if let Some(counted) = counted {
@@ -137,6 +148,9 @@ impl Proxy {
             let _ = write!(lines, "\nclient: {}", printable(client));
         }
         let _ = write!(lines, "\n{ALIKE}: {alike}");
+        if call.is_identified() {
+            let _ = write!(lines, "\n{PARAMS}: {}", noted(call.parts().params.get()));
+        }
         let shown = call.manifest().map_or(&[][..], |tool| &tool.shown_in_records);
         if !shown.is_empty() {
             let params: Value = serde_json::from_str(call.parts().params.get()).unwrap_or_default();

@@ -27,7 +27,15 @@ fn place() -> Place {
 fn record() -> StoredRecord {
     let ttls = Ttls { done: HOUR, failed: HOUR, inflight: HOUR, unknown: HOUR };
     let token = Token { epoch: 5, owner: 9 };
-    let ask = Ask { digest: digest(), mutating: true, again: false, token, now: NOW, ttls };
+    let ask = Ask {
+        digest: digest(),
+        mutating: true,
+        again: false,
+        corrects: false,
+        token,
+        now: NOW,
+        ttls,
+    };
     let mut record = StoredRecord::new(&ask);
     record.finalise(token, StoredState::Done(Vec::new()), NOW, HOUR).unwrap();
     record

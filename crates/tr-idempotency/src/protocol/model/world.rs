@@ -200,6 +200,7 @@ impl World {
             mutating,
             // One of the callers uses best effort.
             again: caller == 1,
+            corrects: false,
             token: Token { epoch, owner: owner(caller) },
             now: self.store_now(),
             ttls: TTLS,

@@ -322,6 +322,7 @@ fn claim_of(stored: &Stored) -> ClaimRequest {
         digest: stored.record.digest,
         mutating: stored.record.mutating,
         again: false,
+        corrects: false,
         owner: stored.record.token.owner,
         ttls: tr_idempotency::protocol::Ttls {
             done: FOREVER,

@@ -1,0 +1,105 @@
+//! Calls that are recognized by the params that say what is wanted: what is told of the call before with other params.
+use super::tool::ServerLink;
+use crate::terminal::short_id;
+use serde_json::value::RawValue;
+use std::{collections::BTreeMap, fmt};
+use tool_reliability::idempotency::{DedupeRecord, RecordState};
+use tr_core::{
+    BoxError, FailureInfo, Ran, ToolCall, ToolOutcome, Verdict,
+    canonical::{Digest, Key, Rules},
+    classify, code, printable,
+};
+
+/// What is noted of a record's call: the digest of each of its params.
+pub(super) const PARAMS: &str = "params";
+
+/// The call before with the same identity, if it has other params.
+#[derive(Debug)]
+pub(super) struct Before {
+    key: Key,
+    state: RecordState,
+    /// The names of the params that differ.
+    differ: Vec<String>,
+}
+
+/// A call that is not run, since one with the same identity and other params has not failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{before}; this one did not run")]
+pub(super) struct Conflict {
+    before: Before,
+    #[source]
+    facts: FailureInfo,
+}
+
+impl Before {
+    /// The call before this one, which has this key.
+    pub(super) async fn of(link: &ServerLink, call: &ToolCall, key: Key) -> Option<Self> {
+        let DedupeRecord { state, request, .. } = link.record(&key).await?;
+        let theirs: BTreeMap<_, _> =
+            request.about.get(PARAMS)?.split(' ').filter_map(|it| it.rsplit_once('=')).collect();
+        let ours = digests(call.parts().params.get());
+        let names = theirs.keys().copied().chain(ours.keys().map(String::as_str));
+        let mut differ: Vec<String> = names
+            .filter(|name| theirs.get(name).copied() != ours.get(*name).map(String::as_str))
+            .map(str::to_owned)
+            .collect();
+        differ.sort_unstable();
+        differ.dedup();
+        (!differ.is_empty()).then_some(Self { key, state, differ })
+    }
+
+    /// The end of this call, with what is to be said of the one before.
+    pub(super) fn told(
+        self,
+        mut end: Result<ToolOutcome, BoxError>,
+    ) -> Result<ToolOutcome, BoxError> {
+        match &mut end {
+            Ok(outcome) if self.state == RecordState::Failed && !outcome.from_cache() => {
+                outcome.parts_mut().notes.push(format!("[CORRECTED] {self}").into());
+            }
+            Err(error) if classify::error(&**error).end.code == code::IDEMPOTENCY_CONFLICT => {
+                let facts =
+                    FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent);
+                return Err(Conflict { before: self, facts }.into());
+            }
+            _ => {}
+        }
+        end
+    }
+}
+
+impl fmt::Display for Before {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            RecordState::Inflight => "is running",
+            RecordState::Done => "is done",
+            RecordState::Failed => "failed",
+            RecordState::Cancelled => "was cancelled",
+            _ => "may have run",
+        };
+        let (differ, record) =
+            (printable(&self.differ.join(", ")).into_owned(), short_id(&self.key));
+        write!(f, "A call for the same thing with another {differ} {state} [record {record}]")
+    }
+}
+
+/// What a record notes of these params.
+pub(super) fn noted(params: &str) -> String {
+    let digests = digests(params);
+    let all: Vec<_> = digests.iter().map(|(name, digest)| format!("{name}={digest}")).collect();
+    all.join(" ")
+}
+
+/// The beginning of the digest of each param.
+fn digests(params: &str) -> BTreeMap<String, String> {
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(params).unwrap_or_default();
+    let digest = |value: &RawValue| {
+        let digest = Digest::of_params(format!("[{}]", value.get()), &Rules::exact());
+        let digest = digest.unwrap_or_else(|_| Digest::of_bytes(value.get()));
+        digest.to_string()[..8].to_owned()
+    };
+    // A name that could be taken for two is left out.
+    let is_plain = |name: &str| !name.contains([' ', '=', '\n']);
+    let members = members.into_iter().filter(|(name, _)| is_plain(name));
+    members.map(|(name, value)| (name, digest(value))).collect()
+}
