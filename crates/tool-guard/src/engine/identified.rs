@@ -15,7 +15,7 @@ pub(super) const PARAMS: &str = "params";
 
 /// The call before with the same identity, if it has other params.
 #[derive(Debug)]
-pub(super) struct Before {
+struct Before {
     key: Key,
     state: RecordState,
     /// The names of the params that differ.
@@ -31,9 +31,33 @@ pub(super) struct Conflict {
     facts: FailureInfo,
 }
 
+/// Runs a call with this key, and adds what is to be said of the one before.
+pub(super) async fn run(
+    link: &ServerLink,
+    key: Key,
+    call: &ToolCall,
+    run: impl Future<Output = Result<ToolOutcome, BoxError>>,
+) -> Result<ToolOutcome, BoxError> {
+    let mut before = Before::of(link, call, key).await;
+    let end = run.await;
+    if before.is_none() && is_conflict(&end) {
+        // It has begun since.
+        before = Before::of(link, call, key).await;
+    }
+    match before {
+        Some(before) => before.told(end),
+        None => end,
+    }
+}
+
+fn is_conflict(end: &Result<ToolOutcome, BoxError>) -> bool {
+    let code = |error: &BoxError| classify::error(&**error).end.code == code::IDEMPOTENCY_CONFLICT;
+    end.as_ref().is_err_and(code)
+}
+
 impl Before {
     /// The call before this one, which has this key.
-    pub(super) async fn of(link: &ServerLink, call: &ToolCall, key: Key) -> Option<Self> {
+    async fn of(link: &ServerLink, call: &ToolCall, key: Key) -> Option<Self> {
         let DedupeRecord { state, request, .. } = link.record(&key).await?;
         let theirs: BTreeMap<_, _> =
             request.about.get(PARAMS)?.split(' ').filter_map(|it| it.rsplit_once('=')).collect();
@@ -49,20 +73,16 @@ impl Before {
     }
 
     /// The end of this call, with what is to be said of the one before.
-    pub(super) fn told(
-        self,
-        mut end: Result<ToolOutcome, BoxError>,
-    ) -> Result<ToolOutcome, BoxError> {
-        match &mut end {
-            Ok(outcome) if self.state == RecordState::Failed && !outcome.from_cache() => {
-                outcome.parts_mut().notes.push(format!("[CORRECTED] {self}").into());
-            }
-            Err(error) if classify::error(&**error).end.code == code::IDEMPOTENCY_CONFLICT => {
-                let facts =
-                    FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent);
-                return Err(Conflict { before: self, facts }.into());
-            }
-            _ => {}
+    fn told(self, mut end: Result<ToolOutcome, BoxError>) -> Result<ToolOutcome, BoxError> {
+        if is_conflict(&end) {
+            let facts = FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent);
+            return Err(Conflict { before: self, facts }.into());
+        }
+        if let Ok(outcome) = &mut end
+            && self.state == RecordState::Failed
+            && !outcome.from_cache()
+        {
+            outcome.parts_mut().notes.push(format!("[CORRECTED] {self}").into());
         }
         end
     }

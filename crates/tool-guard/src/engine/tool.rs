@@ -112,12 +112,13 @@ impl ServerLink {
         self.records.in_store()
     }
 
-    /// The record of this key, in the store if there is one.
+    /// The record of this key, in the store if there is one and it has it already.
     pub(crate) async fn record(&self, key: &Key) -> Option<DedupeRecord> {
-        match self.store() {
+        let stored = match self.store() {
             Some(store) => store.record(key).await.ok()?,
-            None => self.records.record(key),
-        }
+            None => None,
+        };
+        stored.or_else(|| self.records.record(key))
     }
 
     /// The key of a call that has ended, if its end should be in the store and is not.

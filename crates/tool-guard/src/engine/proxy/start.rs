@@ -3,7 +3,7 @@ use super::{Finished, Proxy};
 use crate::engine::{
     equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
-    identified::{Before, PARAMS, noted},
+    identified::{self, PARAMS, noted},
     identity::{self, Identity},
     options::Mode,
     request::Request,
@@ -125,10 +125,9 @@ impl Proxy {
                     Err(barred.into())
                 }
                 Ok(None) => match identified {
-                    Some(key) => match Before::of(&wire, &call, key).await {
-                        Some(before) => before.told(stack.oneshot(call).await),
-                        None => stack.oneshot(call).await,
-                    },
+                    Some(key) => {
+                        identified::run(&wire, key, &call, stack.oneshot(call.clone())).await
+                    }
                     None => stack.oneshot(call).await,
                 },
                 Err(not_compared) => Err(not_compared.into()),

@@ -21,7 +21,7 @@ fn catalog() -> PathBuf {
     let catalog = ledger().with_extension("toml");
     fs::write(
         &catalog,
-        "[tools.pay]\nkeys = { identity = [\"/order/id\"], volatile = [\"/memo\"] }\n",
+        "[tools.pay]\nkeys = { identity = [\"/order/number\"], volatile = [\"/memo\"] }\n",
     )
     .unwrap();
     catalog
@@ -38,7 +38,7 @@ fn pay(client: &mut Client, id: u32, rest: &[(&str, &str)]) {
 }
 
 fn request(client: &mut Client, id: u32, rest: &[(&str, &str)], meta: Value) {
-    let mut arguments = json!({ "order": { "id": "42" } });
+    let mut arguments = json!({ "order": { "number": "42" } });
     for (name, value) in rest {
         arguments[name] = (*value).into();
     }
@@ -61,7 +61,7 @@ fn a_payment_that_is_dispatched_twice_or_asked_again_is_made_once() {
     assert_eq!(told(&mut client, 3), "paid");
     // Without the params that say what is wanted, its own id recognizes a call.
     client.call(4, "pay", json!({ "cents": "5" }));
-    client.call(5, "pay", json!({ "cents": "5", "order": { "id": null } }));
+    client.call(5, "pay", json!({ "cents": "5", "order": { "number": null } }));
     assert_eq!([told(&mut client, 4), told(&mut client, 5)], ["paid", "paid"]);
     assert_eq!(client.executions("pay"), 3);
 }
@@ -164,7 +164,8 @@ fn a_call_of_unknown_outcome_bars_one_that_differs_in_its_request_key() {
     let said = ask(&mut first, 2, "b");
     assert!(said.contains("was sent before, and its outcome is unknown"), "{said}");
     // Another guard reads it in the store.
-    let said = ask(&mut guard(), 3, "c");
+    let mut second = guard();
+    let said = ask(&mut second, 3, "c");
     assert!(said.contains("was sent before, and its outcome is unknown"), "{said}");
     assert_eq!(first.executions("pay"), 1);
 }
