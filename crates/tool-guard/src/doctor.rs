@@ -163,6 +163,12 @@ async fn file(
                 if !answered.who.is_empty() {
                     let _ = write!(line, ": {}", answered.who);
                 }
+                for (tool, param) in answered.identities {
+                    let _ = write!(
+                        line,
+                        "; if {param} names what {tool} does, declare it: [tools.{tool}.keys] identity = [\"{param}\"]"
+                    );
+                }
             }
             Ok(Err(why)) => {
                 is_well = false;

@@ -7,7 +7,7 @@ mod keys;
 mod run;
 
 pub(crate) use self::{
-    client::{Client, hello},
+    client::{Client, INITIALIZED, hello},
     keys::Keys,
     run::{Run, play, run},
 };

@@ -2,9 +2,9 @@
 use super::launch::Launch;
 use crate::{
     servers::process::Server,
-    turn::{Client, hello},
+    turn::{Client, INITIALIZED, hello},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     process::Stdio,
     time::{Duration, Instant},
@@ -15,6 +15,8 @@ use tokio::{
 };
 use tr_core::printable;
 
+/// How many of them are told.
+const MOST_TOLD: usize = 5;
 /// How much of the standard error is read for its last line.
 const MOST_SAID: u64 = 64 << 10;
 /// How long the standard error is read after the end.
@@ -26,7 +28,29 @@ pub(crate) struct Answered {
     /// Its name and version, as it says.
     pub(crate) who: String,
     pub(crate) after: Duration,
+    /// Tools whose params may say what is wanted: the tool, and a pointer to the param.
+    pub(crate) identities: Vec<(String, String)>,
 }
+
+/// How long it may take to list its tools.
+const LISTS: Duration = Duration::from_secs(5);
+/// How the names of such params end, in lower case and without `_` and `-`.
+const IDENTITIES: [&str; 14] = [
+    "orderid",
+    "ordernumber",
+    "orderno",
+    "orderref",
+    "invoiceid",
+    "invoicenumber",
+    "paymentid",
+    "bookingid",
+    "reservationid",
+    "refundid",
+    "transferid",
+    "idempotencykey",
+    "requestid",
+    "clienttoken",
+];
 
 /// Starts it, asks, and ends it.
 ///
@@ -49,6 +73,10 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     // Servers that print other lines, too, are heard out.
     let asked = timeout(patience, client.answer("initialize", &hello("tool-guard doctor"))).await;
     let after = begun.elapsed();
+    let identities = match &asked {
+        Ok(Some(line)) if name(line).is_ok() => identities(&client).await,
+        _ => Vec::new(),
+    };
     let end = client.end().await;
     let said = match said {
         Some(said) => timeout(REST, said).await.ok().and_then(Result::ok).flatten(),
@@ -58,7 +86,7 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     let why = match asked {
         Err(_) => format!("no answer within {} s", patience.as_secs_f64()),
         Ok(Some(line)) => match name(&line) {
-            Ok(who) => return Ok(Answered { who, after }),
+            Ok(who) => return Ok(Answered { who, after, identities }),
             Err(why) => why,
         },
         Ok(None) => {
@@ -67,6 +95,27 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
         }
     };
     Err(format!("{why}{said}"))
+}
+
+/// The params of its tools by which equal calls could be recognized.
+async fn identities(client: &Client) -> Vec<(String, String)> {
+    client.note(INITIALIZED);
+    let listed = timeout(LISTS, client.answer("tools/list", &json!({}))).await;
+    let listed = listed.ok().flatten().unwrap_or_default();
+    let listed: Value = serde_json::from_slice(&listed).unwrap_or_default();
+    let tools = listed["result"]["tools"].as_array().into_iter().flatten();
+    let tools = tools.filter(|tool| tool["annotations"]["readOnlyHint"] != true);
+    let params = tools.flat_map(|tool| {
+        let params = tool["inputSchema"]["properties"].as_object().into_iter().flatten();
+        params.map(|(param, _)| (tool["name"].as_str().unwrap_or_default(), param))
+    });
+    let is_identity = |param: &str| {
+        let letters = param.chars().filter(|c| !matches!(c, '_' | '-'));
+        let letters: String = letters.flat_map(char::to_lowercase).collect();
+        IDENTITIES.iter().any(|name| letters.ends_with(name))
+    };
+    let params = params.filter(|(_, param)| is_identity(param));
+    params.map(|(tool, param)| (tool.to_owned(), format!("/{param}"))).take(MOST_TOLD).collect()
 }
 
 /// What a server that answered calls itself, or why it refused.

@@ -1,4 +1,4 @@
-//! Calls that are recognized by the params that say what is wanted: what is told of the call before with other params.
+//! Calls under the key of another: what is told of the call before.
 use super::tool::ServerLink;
 use crate::terminal::short_id;
 use serde_json::value::RawValue;
@@ -18,11 +18,12 @@ pub(super) const PARAMS: &str = "params";
 struct Before {
     key: Key,
     state: RecordState,
-    /// The names of the params that differ.
+    /// The names of the params that differ, if the params that say what is wanted recognize the call; none of another
+    /// caller's call.
     differ: Vec<String>,
 }
 
-/// A call that is not run, since one with the same identity and other params has not failed.
+/// A call that is not run, since another call has its key.
 #[derive(Debug, thiserror::Error)]
 #[error("{before}; this one did not run")]
 pub(super) struct Conflict {
@@ -38,11 +39,13 @@ pub(super) async fn run(
     call: &ToolCall,
     run: impl Future<Output = Result<ToolOutcome, BoxError>>,
 ) -> Result<ToolOutcome, BoxError> {
-    let mut before = Before::of(link, call, key).await;
+    let mut before = if call.is_identified() { Before::of(link, call, key).await } else { None };
     let end = run.await;
     if before.is_none() && is_conflict(&end) {
-        // It has begun since.
-        before = Before::of(link, call, key).await;
+        // It has begun since, or is another caller's.
+        let record = link.record(&key).await;
+        let unlike = |it: DedupeRecord| Before { key, state: it.state, differ: Vec::new() };
+        before = Before::of(link, call, key).await.or_else(|| record.map(unlike));
     }
     match before {
         Some(before) => before.told(end),
@@ -97,8 +100,12 @@ impl fmt::Display for Before {
             RecordState::Cancelled => "was cancelled",
             _ => "may have run",
         };
-        let (differ, record) =
-            (printable(&self.differ.join(", ")).into_owned(), short_id(&self.key));
+        let record = short_id(&self.key);
+        if self.differ.is_empty() {
+            const OTHER: &str = "A call under this id with another credential or other arguments";
+            return write!(f, "{OTHER} {state} [record {record}: ask the user]");
+        }
+        let differ = printable(&self.differ.join(", ")).into_owned();
         write!(f, "A call for the same thing with another {differ} {state} [record {record}]")
     }
 }

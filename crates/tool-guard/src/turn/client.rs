@@ -37,6 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(25);
 /// How many pages of a server's list of tools are read.
 const MAX_PAGES: usize = 100;
 
+/// What follows the answer to `initialize`.
+pub(crate) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
 /// A client of a server. A clone is another handle of it, and calls its tools as a service.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
@@ -76,7 +79,7 @@ impl Client {
         let server = Server::start(command).context("cannot start the MCP server")?;
         let client = Self::over(server)?;
         client.ask("initialize", &hello("tool-guard")).await?;
-        client.note(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        client.note(INITIALIZED);
         let mut effects = Effects::default();
         let mut page = json!({});
         for _ in 0..MAX_PAGES {
@@ -124,7 +127,7 @@ impl Client {
     }
 
     /// Sends what is not answered.
-    fn note(&self, message: impl Into<Bytes>) {
+    pub(crate) fn note(&self, message: impl Into<Bytes>) {
         drop(self.server.post(message.into(), false, None));
     }
 

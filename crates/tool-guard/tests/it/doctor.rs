@@ -48,6 +48,24 @@ fn about<'s>(said: &'s str, server: &str) -> &'s str {
 }
 
 #[test]
+fn params_that_name_an_order_are_proposed_as_an_identity() {
+    let home = home();
+    let tools = json!([
+        { "name": "pay", "inputSchema": { "properties": { "order_id": {}, "cents": {} } } },
+        { "name": "list", "annotations": { "readOnlyHint": true }, "inputSchema": { "properties": { "orderId": {} } } },
+    ]);
+    let lists = format!(r#"echo '{{"jsonrpc":"2.0","id":2,"result":{{"tools":{tools}}}}}'"#);
+    let server = format!(
+        r#"read -r hello; echo '{{"jsonrpc":"2.0","id":1,"result":{{"serverInfo":{{"name":"shop","version":"1"}}}}}}'; read -r note; read -r list; {lists}; cat > /dev/null"#
+    );
+    let servers = json!({ "mcpServers": { "shop": { "command": "sh", "args": ["-c", server] } } });
+    fs::write(home.path().join(".claude.json"), servers.to_string()).unwrap();
+    let said = doctor(home.path(), &[], 0);
+    let line = about(&said, "shop");
+    assert!(line.ends_with(r#"if /order_id names what pay does, declare it: [tools.pay.keys] identity = ["/order_id"]"#), "{said}");
+}
+
+#[test]
 fn a_guarded_server_answers_through_its_guard() {
     let home = home();
     let servers = json!({ "mcpServers": { "fake": { "command": "sh", "args": ["-c", FAKE] } } });

@@ -56,10 +56,8 @@ impl Proxy {
         }
         let store = self.wire.store().filter(|_| effect == Effect::Mutating);
         let alike = (effect == Effect::Mutating).then(|| identity::likeness(&call));
-        let identified = own.filter(|_| call.is_identified());
-        if let Some(alike) =
-            alike.filter(|_| own.is_some() && store.is_some() || identified.is_some())
-        {
+        let is_kept = own.is_some() && (store.is_some() || call.is_identified());
+        if let Some(alike) = alike.filter(|_| is_kept) {
             call.parts_mut().idempotency.about = Some(self.about(&call, alike));
         }
         mcp.trace = Trace {
@@ -96,6 +94,8 @@ impl Proxy {
         let may_bar = !is_keyed && (!self.host_runs || is_declared());
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && may_bar);
         let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
+        // A call of another credential may have its id.
+        let named = own.filter(|_| call.is_identified() || self.client.is_over_http());
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let is_in_conversation = self.client.is_in_conversation(&call);
         let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
@@ -124,7 +124,7 @@ impl Proxy {
                     barred.log(call.parts().tool.full_name());
                     Err(barred.into())
                 }
-                Ok(None) => match identified {
+                Ok(None) => match named {
                     Some(key) => {
                         identified::run(&wire, key, &call, stack.oneshot(call.clone())).await
                     }
