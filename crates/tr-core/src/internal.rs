@@ -1,4 +1,5 @@
 //! What the crates of this project share. It is no part of the public API: it changes in any version.
+#![allow(clippy::must_use_candidate, reason = "what is public is so for the other crates here")]
 mod ready_on_call;
 
 pub use self::ready_on_call::{ReadyOnCall, ReadyOnCallFuture};
@@ -8,7 +9,6 @@ pub use tr_policy::internal::*;
 use serde_json::Value;
 
 /// The type of a value, as JSON Schema names it.
-#[must_use]
 pub const fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -38,7 +38,6 @@ macro_rules! store_error {
 
         impl StoreError {
             /// A failure of this kind, because of `cause`.
-            #[must_use]
             pub fn new(kind: StoreErrorKind, cause: impl Into<$crate::BoxError>) -> Self {
                 Self { kind, cause: Some(cause.into()) }
             }
@@ -46,13 +45,11 @@ macro_rules! store_error {
             $crate::store_error! { unreachable Unreachable, uncertain Uncertain, unreadable Unreadable, refused Refused }
 
             /// The kind of failure.
-            #[must_use]
             pub const fn kind(&self) -> StoreErrorKind {
                 self.kind
             }
 
             /// Whether sending the same request again may help.
-            #[must_use]
             pub const fn is_transient(&self) -> bool {
                 matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::Uncertain)
             }

@@ -1,4 +1,5 @@
 //! What the crates of this project share. It is no part of the public API: it changes in any version.
+#![allow(clippy::must_use_candidate, reason = "what is public is so for the other crates here")]
 mod coarse_instant;
 mod faults;
 mod sharded;
@@ -23,13 +24,11 @@ pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Milliseconds, the most that fit.
 #[inline]
-#[must_use]
 pub fn millis(span: Duration) -> u64 {
     span.as_secs().saturating_mul(1_000).saturating_add(u64::from(span.subsec_millis()))
 }
 
 /// The last place at or before `at` where `text` can be cut.
-#[must_use]
 pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)

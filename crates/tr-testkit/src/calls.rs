@@ -45,25 +45,21 @@ use tr_core::{Effect, FailureInfo, Json, Params, Ran, ToolCall, ToolError, ToolO
 pub type ScriptedTool = Scripted<ToolCall, ToolOutcome>;
 
 /// A call of `tool` without params, session or idempotency key.
-#[must_use]
 pub fn call(tool: &str, effect: Effect) -> ToolCall {
     ToolCall::new(tool, Params::empty_object()).effect(effect)
 }
 
 /// Responds with this text as content.
-#[must_use]
 pub fn answers(text: &str) -> Step<ToolOutcome> {
     Step::Ok(ToolOutcome::success(serde_json::Value::from(text)))
 }
 
 /// Fails with an error that has this failure info.
-#[must_use]
 pub fn fails(code: &'static str, verdict: Verdict, ran: Ran) -> Step<ToolOutcome> {
     Step::err(FailureInfo::new(code, ran, verdict))
 }
 
 /// Responds with a failure, which the layers classify.
-#[must_use]
 pub fn reports(code: &str, message: &str) -> Step<ToolOutcome> {
     Step::Ok(ToolOutcome::failure(ToolError::new(code, message)))
 }
@@ -76,7 +72,6 @@ pub fn reports(code: &str, message: &str) -> Step<ToolOutcome> {
 /// use tower::timeout::Timeout;
 /// tr_testkit::calls::laws().check(|inner| Timeout::new(inner, Duration::from_secs(1)));
 /// ```
-#[must_use]
 pub fn laws() -> Laws<ToolCall, ToolOutcome> {
     let request = |n: u64| {
         let params: Json = serde_json::json!({ "n": n }).into();

@@ -116,13 +116,11 @@ impl Proxy {
     }
 
     /// The address for clients.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// The number of accepted connections.
-    #[must_use]
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }

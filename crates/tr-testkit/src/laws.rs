@@ -112,7 +112,6 @@ where
     }
 
     /// Declares that the layer breaks `law`; its documentation has to say why.
-    #[must_use]
     pub fn except(mut self, law: Law) -> Self {
         self.except.push(law);
         self

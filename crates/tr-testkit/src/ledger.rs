@@ -44,7 +44,6 @@ impl Ledger {
     }
 
     /// Its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

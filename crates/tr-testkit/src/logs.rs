@@ -43,7 +43,6 @@ impl Logs {
     /// # Panics
     ///
     /// If it is not UTF-8.
-    #[must_use]
     pub fn text(&self) -> String {
         let bytes = lock(&self.0);
         String::from_utf8(bytes.clone()).expect("logs are UTF-8")

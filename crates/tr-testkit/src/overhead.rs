@@ -221,14 +221,12 @@ impl Times {
     }
 
     /// The middle one, in nanoseconds.
-    #[must_use]
     pub fn median(&self) -> f64 {
         self.percentile(50.0)
     }
 
     /// The smallest that this percentage of all does not exceed, in nanoseconds: 95 for the 95th percentile. It is a
     /// time that was measured; 0 and less give the smallest, 100 and more the largest.
-    #[must_use]
     pub fn percentile(&self, percent: f64) -> f64 {
         let rank = (self.0.len() as f64 * percent / 100.0).ceil() as usize;
         self.0[rank.clamp(1, self.0.len()) - 1]

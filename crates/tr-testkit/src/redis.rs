@@ -90,19 +90,16 @@ impl Server {
     }
 
     /// The address that it listens on.
-    #[must_use]
     pub fn addr(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
     /// Its URL for clients, with the password if it has one.
-    #[must_use]
     pub fn url(&self) -> String {
         self.url_at(self.addr())
     }
 
     /// Its URL with another address, such as a proxy's.
-    #[must_use]
     pub fn url_at(&self, addr: SocketAddr) -> String {
         let scheme = if self.options.is_tls() { "rediss" } else { "redis" };
         match &self.options.password {

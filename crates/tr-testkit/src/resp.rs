@@ -70,7 +70,6 @@ impl Value {
     }
 
     /// The text, if it is one.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -79,7 +78,6 @@ impl Value {
     }
 
     /// The number, if it is one.
-    #[must_use]
     pub const fn int(&self) -> Option<i64> {
         match self {
             Self::Int(int) => Some(*int),

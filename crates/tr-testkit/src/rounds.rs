@@ -15,7 +15,6 @@ pub const SOAK: &str = "TR_SOAK";
 ///     // … a child process killed at one point, say.
 /// }
 /// ```
-#[must_use]
 pub fn rounds(quick: u64, full: u64) -> u64 {
     if env::var_os(SOAK).is_some_and(|soak| soak == "1") { full } else { quick }
 }

@@ -52,7 +52,6 @@ const TURN: u64 = 12;
 
 impl SessionLines {
     /// A file of at least `size` bytes, ended by a whole turn.
-    #[must_use]
     pub const fn new(form: Form, size: u64) -> Self {
         Self { form, size, made: 0, line: Vec::new(), read: 0, entries: 0, at: 0 }
     }

@@ -44,7 +44,6 @@ static DELAY_NS: AtomicU64 = AtomicU64::new(0);
 static FAILING: AtomicU64 = AtomicU64::new(0);
 
 /// How often this process has synced a file, including failed syncs.
-#[must_use]
 pub fn count() -> u64 {
     COUNT.load(Relaxed)
 }

@@ -40,7 +40,6 @@ impl Authority {
     /// # Panics
     ///
     /// If there is no randomness for its key.
-    #[must_use]
     #[expect(clippy::new_without_default, reason = "each is another one")]
     pub fn new() -> Self {
         let mut params = CertificateParams::default();
@@ -53,7 +52,6 @@ impl Authority {
     }
 
     /// Its certificate as a PEM text, for clients that trust it.
-    #[must_use]
     pub fn pem(&self) -> String {
         self.0.pem()
     }
@@ -63,7 +61,6 @@ impl Authority {
     /// # Panics
     ///
     /// If a name is invalid.
-    #[must_use]
     pub fn issue<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Issued {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let mut params = CertificateParams::new(names).expect("they are names of hosts");
@@ -78,13 +75,11 @@ impl Authority {
 
 impl Issued {
     /// The certificate.
-    #[must_use]
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
     /// Its private key.
-    #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }

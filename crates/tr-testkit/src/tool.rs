@@ -83,7 +83,6 @@ impl<Req, Res> Scripted<Req, Res> {
     ///
     /// A call past the end panics, unless the script continues by
     /// [`then_repeat_last`](Self::then_repeat_last).
-    #[must_use]
     pub fn script(steps: impl IntoIterator<Item = Step<Res>>) -> Self {
         Self::new(Script::Steps(steps.into_iter().collect()))
     }
@@ -123,7 +122,6 @@ impl<Req, Res> Scripted<Req, Res> {
     }
 
     /// Allows `n` instances to be ready or in flight at once; with 0 the tool is never ready.
-    #[must_use]
     pub fn capacity(self, n: usize) -> Self {
         self.tool.lock().capacity = n;
         self
@@ -131,14 +129,12 @@ impl<Req, Res> Scripted<Req, Res> {
 
     /// Keeps only counters, without a log of each attempt and request: for runs of millions of
     /// calls.
-    #[must_use]
     pub fn unlogged(self) -> Self {
         self.tool.lock().logged = false;
         self
     }
 
     /// A handle to inspect the tool.
-    #[must_use]
     pub fn handle(&self) -> Handle<Req> {
         self.tool.clone()
     }

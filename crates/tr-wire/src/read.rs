@@ -4,6 +4,7 @@
 //!
 //! One description of an object, made with [`object!`], is its type, its reader, its writer and
 //! its JSON Schema, so that these cannot disagree.
+#![allow(clippy::must_use_candidate, reason = "what is public is so for the other crates here")]
 mod macros;
 mod node;
 mod number;

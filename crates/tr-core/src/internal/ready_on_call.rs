@@ -20,7 +20,6 @@ pub struct ReadyOnCall<S> {
 
 impl<S> ReadyOnCall<S> {
     /// Wraps `inner`.
-    #[must_use]
     pub const fn new(inner: S) -> Self {
         Self { inner, ready: false }
     }
@@ -36,7 +35,6 @@ impl<S> ReadyOnCall<S> {
     }
 
     /// Whether the inner service is ready, and the next call goes to it at once.
-    #[must_use]
     pub const fn is_ready(&self) -> bool {
         self.ready
     }
@@ -121,7 +119,6 @@ impl<S, F, Req> ReadyOnCallFuture<S, F, Req> {
     }
 
     /// The request, until the inner service is called.
-    #[must_use]
     pub fn request(self: Pin<&mut Self>) -> Option<&mut Req> {
         match self.project().state.project() {
             StateProj::Called { .. } => None,

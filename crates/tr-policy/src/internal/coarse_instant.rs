@@ -36,7 +36,6 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 impl CoarseInstant {
     /// Converts `instant`.
     #[inline]
-    #[must_use]
     pub fn at(instant: Instant) -> Self {
         let zero = *ZERO.get_or_init(|| instant.checked_sub(DAY).unwrap_or(instant));
         match instant.checked_duration_since(zero) {
@@ -51,7 +50,6 @@ impl CoarseInstant {
     }
 
     /// The instant that it was made from.
-    #[must_use]
     pub fn instant(self) -> Instant {
         let zero = *ZERO.get().expect("set by `at`");
         let (word, middle) = (self.0.get(), MIDDLE.get());
@@ -64,21 +62,18 @@ impl CoarseInstant {
 
     /// The time since `earlier`; zero if that is not earlier.
     #[inline]
-    #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanos_since(earlier))
     }
 
     /// The same in nanoseconds.
     #[inline]
-    #[must_use]
     pub const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.get().saturating_sub(earlier.0.get())
     }
 
     /// The word, for an atomic. Words are ordered like their times, and none is 0.
     #[inline]
-    #[must_use]
     pub const fn to_word(self) -> u64 {
         self.0.get()
     }

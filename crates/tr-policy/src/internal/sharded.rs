@@ -28,7 +28,6 @@ struct Node<T> {
 
 impl<T> Sharded<T> {
     /// Shares `value`.
-    #[must_use]
     pub fn new(value: T) -> Self {
         let value = Arc::new(value);
         let all = Arc::new_cyclic(|all| {
@@ -40,7 +39,6 @@ impl<T> Sharded<T> {
     }
 
     /// Another handle with all counts, if this one has all.
-    #[must_use]
     pub fn whole(&self) -> Self {
         Self { mine: self.mine.clone(), all: self.all.clone() }
     }
@@ -55,7 +53,6 @@ impl<T> Sharded<T> {
 
     /// A reference on this thread's count, for the length of one call.
     #[inline]
-    #[must_use]
     pub fn acquire(&mut self) -> Held<T> {
         self.settle();
         Held(self.mine.clone())

@@ -15,7 +15,6 @@ thread_local! {
 
 /// This thread's stripe, below [`STRIPES`].
 #[inline]
-#[must_use]
 pub fn stripe() -> usize {
     MINE.with(|mine| match mine.get() {
         usize::MAX => {

@@ -9,55 +9,46 @@ impl<Req> Handle<Req> {
     }
 
     /// Calls so far.
-    #[must_use]
     pub fn calls(&self) -> usize {
         self.ask(|s| s.calls)
     }
 
     /// Calls whose future has neither ended nor been dropped.
-    #[must_use]
     pub fn in_flight(&self) -> usize {
         self.ask(|s| s.in_flight)
     }
 
     /// The most calls that were in flight at the same time.
-    #[must_use]
     pub fn max_in_flight(&self) -> usize {
         self.ask(|s| s.max_in_flight)
     }
 
     /// Calls that answered or failed.
-    #[must_use]
     pub fn completed(&self) -> usize {
         self.ask(|s| s.completed)
     }
 
     /// Calls that were dropped in flight.
-    #[must_use]
     pub fn cancelled(&self) -> usize {
         self.ask(|s| s.cancelled)
     }
 
     /// Instances that are ready and have neither called nor been dropped.
-    #[must_use]
     pub fn reserved(&self) -> usize {
         self.ask(|s| s.seats - s.in_flight)
     }
 
     /// Instances that wait for readiness.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.ask(|s| s.waiters.len())
     }
 
     /// The rules that the tool's caller broke.
-    #[must_use]
     pub fn breaches(&self) -> Vec<Breach> {
         self.ask(|s| s.breaches.clone())
     }
 
     /// Every attempt, in the order of the calls.
-    #[must_use]
     pub fn attempts(&self) -> Vec<Attempt> {
         self.ask(|s| s.attempts.clone())
     }
@@ -77,13 +68,11 @@ impl<Req> Handle<Req> {
     /// assert_eq!(asked.starts(), [0, 600].map(Duration::from_millis));
     /// # }
     /// ```
-    #[must_use]
     pub fn starts(&self) -> Vec<Duration> {
         self.ask(|s| s.attempts.iter().map(|a| a.started - s.born).collect())
     }
 
     /// When each ended attempt ended, since the tool was created.
-    #[must_use]
     pub fn ends(&self) -> Vec<Duration> {
         self.ask(|s| s.attempts.iter().filter_map(|a| Some(a.ended?.0 - s.born)).collect())
     }
@@ -98,7 +87,6 @@ impl<Req> Handle<Req> {
 
 impl<Req: Clone> Handle<Req> {
     /// Every request, in the order of the calls.
-    #[must_use]
     pub fn requests(&self) -> Vec<Req> {
         self.ask(|s| s.requests.clone())
     }

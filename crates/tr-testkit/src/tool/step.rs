@@ -28,7 +28,6 @@ impl<Res> Step<Res> {
     }
 
     /// Continues with `then` after `delay`.
-    #[must_use]
     pub fn after(delay: Duration, then: Self) -> Self {
         Self::After(delay, Box::new(then))
     }

@@ -33,7 +33,6 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    #[must_use]
     pub const fn new(at: &'a At<'a>, source: Source<'a>) -> Self {
         Self { at, source }
     }

@@ -26,7 +26,6 @@ impl Number {
         Self::Real(real)
     }
 
-    #[must_use]
     pub fn whole(self, min: u64, max: u64) -> Option<u64> {
         match self {
             Self::Whole(whole) => {
@@ -36,7 +35,6 @@ impl Number {
         }
     }
 
-    #[must_use]
     pub fn between(self, min: f64, max: f64) -> Option<f64> {
         let real = match self {
             Self::Whole(whole) => whole as f64,

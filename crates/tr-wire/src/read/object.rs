@@ -141,7 +141,6 @@ impl<'a> Object<'a> {
     }
 
     /// Keeps the unknown members.
-    #[must_use]
     pub fn rest(&mut self) -> Extra {
         let left = mem::take(&mut self.members).into_iter().filter(|member| !member.taken);
         left.map(|member| (member.name.into(), member.source.json())).collect()

@@ -92,7 +92,6 @@ fn text(docs: &str) -> String {
 }
 
 /// The schema of a whole text of form `T`, with the name of its file.
-#[must_use]
 pub fn schema_of<T: JsonSchema>(name: &'static str, title: &str) -> (&'static str, Value) {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<T>();
@@ -101,7 +100,6 @@ pub fn schema_of<T: JsonSchema>(name: &'static str, title: &str) -> (&'static st
 }
 
 /// The same schema, with members in the order of their names, whatever map serde_json was built with.
-#[must_use]
 pub fn sorted(value: Value) -> Value {
     match value {
         Value::Object(members) => {

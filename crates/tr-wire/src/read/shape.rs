@@ -27,13 +27,11 @@ pub trait Shape {
     fn read(node: &Node<'_>, faults: &mut Faults) -> Option<Self::Value>;
 
     /// What it means that there is no value; `None` if there must be one.
-    #[must_use]
     fn absent() -> Option<Self::Value> {
         None
     }
 
     /// Fills what `own` does not say from `other`.
-    #[must_use]
     fn or(own: Self::Value, other: Self::Value) -> Self::Value {
         let _ = other;
         own
@@ -49,7 +47,6 @@ pub trait Write: Shape {
     fn write(value: &Self::Value) -> impl Serialize;
 
     /// Whether nothing is to be written.
-    #[must_use]
     fn is_absent(_: &Self::Value) -> bool {
         false
     }
@@ -155,7 +152,6 @@ shape! {
 
 impl Percent {
     /// The shares of a whole that lie so many percent below it and above it.
-    #[must_use]
     pub const fn to_either_side(percent: f64) -> (f64, f64) {
         (1.0 - percent / 100.0, 1.0 + percent / 100.0)
     }

@@ -28,7 +28,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -47,7 +46,6 @@ impl Kind {
 type Members<'a> = Vec<(Cow<'a, str>, Source<'a>)>;
 
 impl<'a> Source<'a> {
-    #[must_use]
     pub fn kind(self) -> Kind {
         match self {
             Self::Json(raw) => match raw.get().as_bytes().first() {
@@ -89,7 +87,6 @@ impl<'a> Source<'a> {
     }
 
     /// The member with this name of an object.
-    #[must_use]
     pub fn member(self, name: &str) -> Option<Self> {
         let mut members = self.members().ok()?.into_iter();
         members.find_map(|(member, source)| (member == name).then_some(source))
@@ -141,7 +138,6 @@ impl<'a> Source<'a> {
         }
     }
 
-    #[must_use]
     pub fn number(self) -> Option<Number> {
         match self {
             Self::Json(raw) => match self.kind() {
@@ -154,7 +150,6 @@ impl<'a> Source<'a> {
     }
 
     /// The text of a value that stands in a JSON text.
-    #[must_use]
     pub fn raw(self) -> Option<&'a RawValue> {
         match self {
             Self::Json(raw) => Some(raw),
@@ -164,7 +159,6 @@ impl<'a> Source<'a> {
     }
 
     /// The value as JSON text; from a JSON text byte for byte.
-    #[must_use]
     pub fn json(self) -> Json {
         match self {
             Self::Json(raw) => raw.to_owned().into(),
@@ -173,7 +167,6 @@ impl<'a> Source<'a> {
         }
     }
 
-    #[must_use]
     pub fn offset(self, faults: &Faults) -> usize {
         match self {
             Self::Json(raw) => faults.offset_of(raw.get()),

@@ -20,7 +20,6 @@ pub trait Words {
     const WORDS: &'static [(&'static str, Self::Value)];
 
     /// The word that is written for this value.
-    #[must_use]
     fn word(value: Self::Value) -> &'static str {
         let found = Self::WORDS.iter().find(|(_, of)| *of == value);
         found.map_or("", |(word, _)| word)
