@@ -1,8 +1,12 @@
 //! What the crates of this project share. It is no part of the public API: it changes in any version.
 #![allow(clippy::must_use_candidate, reason = "what is public is so for the other crates here")]
+mod members;
 mod ready_on_call;
 
-pub use self::ready_on_call::{ReadyOnCall, ReadyOnCallFuture};
+pub use self::{
+    members::members,
+    ready_on_call::{ReadyOnCall, ReadyOnCallFuture},
+};
 pub use crate::shorten::ceil_char_boundary;
 pub use tr_policy::internal::*;
 

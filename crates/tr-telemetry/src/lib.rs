@@ -94,7 +94,6 @@ pub mod future;
 mod json;
 mod layer;
 mod log;
-mod members;
 mod metrics;
 mod notes;
 mod observer;

@@ -1,11 +1,11 @@
 //! The shape of params for `tool_call_start`: names, types and sizes, without values.
 use crate::{
-    members::Members,
     redact::{self, Hidden, REDACTED, Redact},
     watch::without,
 };
 use serde_json::value::RawValue;
 use std::fmt::Write as _;
+use tr_core::internal::members;
 
 /// How many members are shown.
 const MAX_MEMBERS: usize = 32;
@@ -25,11 +25,9 @@ pub(crate) fn of(
     shown: &[Box<str>],
 ) -> String {
     let Ok(raw) = serde_json::from_str::<&RawValue>(params) else { return "not JSON".into() };
-    let Ok(Members::<MAX_MEMBERS>(members, more)) = serde_json::from_str(raw.get()) else {
-        return kind(raw.get());
-    };
+    let Ok(members) = members(raw.get()) else { return kind(raw.get()) };
     let mut shape = String::new();
-    for (at, (name, value)) in members.iter().enumerate() {
+    for (at, (name, value)) in members.iter().take(MAX_MEMBERS).enumerate() {
         let space = if at == 0 { "" } else { " " };
         let is_hidden = hidden.is_some_and(|hidden| hidden.hides(name));
         if !is_hidden && shown.iter().any(|shown| **shown == **name) {
@@ -42,8 +40,8 @@ pub(crate) fn of(
         let name = redact::cut(redactor, name, NAME);
         let _ = write!(shape, "{space}{name}:{kind}");
     }
-    if more > 0 {
-        let _ = write!(shape, " and {more} more");
+    if members.len() > MAX_MEMBERS {
+        let _ = write!(shape, " and {} more", members.len() - MAX_MEMBERS);
     }
     shape
 }

@@ -1,4 +1,7 @@
 //! Members that a form does not know.
+use crate::read::Source;
+use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use tr_core::Json;
 
 /// Members that a form does not know, kept as they came and written again.
@@ -25,6 +28,11 @@ impl Extra {
         }
     }
 
+    /// The object with these members.
+    pub(crate) fn to_json(&self) -> Json {
+        Json::from_value(self).expect("names are strings")
+    }
+
     /// Names and values in the order of the text.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Json)> {
@@ -32,8 +40,14 @@ impl Extra {
     }
 }
 
-impl FromIterator<(Box<str>, Json)> for Extra {
-    fn from_iter<I: IntoIterator<Item = (Box<str>, Json)>>(members: I) -> Self {
-        Self(members.into_iter().collect())
+impl<'a> FromIterator<(Cow<'a, str>, Source<'a>)> for Extra {
+    fn from_iter<I: IntoIterator<Item = (Cow<'a, str>, Source<'a>)>>(members: I) -> Self {
+        Self(members.into_iter().map(|(name, value)| (name.into(), value.json())).collect())
+    }
+}
+
+impl Serialize for Extra {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
     }
 }

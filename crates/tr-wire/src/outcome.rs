@@ -1,7 +1,10 @@
 //! What both forms say of an outcome.
-use crate::read::{Source, Words as _};
+use crate::{
+    Extra,
+    read::{Source, Words as _},
+};
 use serde_json::{Map, Value};
-use std::{borrow::Cow, error::Error, time::Duration};
+use std::{error::Error, time::Duration};
 use tr_core::{
     BreakerState, DefaultPolicy, End, Json, Ran, RequestPolicy, ResponsePolicy, Status, ToolCall,
     ToolOutcome, root_cause,
@@ -104,30 +107,20 @@ fn is_object(json: &Json) -> bool {
 
 /// The members of `own`, and those of `ours` that it does not have.
 fn join(own: Option<&Json>, ours: &Map<String, Value>) -> Json {
-    let ours = ours.iter().map(|(name, value)| (Cow::Borrowed(&**name), value.clone().into()));
-    let own = match own.map(|own| Source::Json(own.as_raw())) {
-        None => Vec::new(),
-        Some(source) => match source.members() {
-            Ok(members) => members.into_iter().map(|(name, value)| (name, value.json())).collect(),
+    let mut joined = Extra::default();
+    if let Some(source) = own.map(|own| Source::Json(own.as_raw())) {
+        match source.members() {
+            Ok(members) => joined = members.into_iter().collect(),
             // The wire has an object there; whatever else a tool gave is kept inside one.
-            Err(()) => vec![(Cow::Borrowed("value"), source.json())],
-        },
-    };
-    let mut joined: Vec<(Cow<'_, str>, Json)> = own;
-    for (name, value) in ours {
-        if joined.iter().all(|(own, _)| *own != name) {
-            joined.push((name, value));
+            Err(()) => joined.set("value", source.json()),
         }
     }
-    Json::from_value(&Joined(&joined)).expect("names are strings")
-}
-
-struct Joined<'a>(&'a [(Cow<'a, str>, Json)]);
-
-impl serde::Serialize for Joined<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    for (name, value) in ours {
+        if joined.get(name).is_none() {
+            joined.set(&**name, value.clone());
+        }
     }
+    joined.to_json()
 }
 
 /// Milliseconds, with fractions.

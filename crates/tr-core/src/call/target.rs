@@ -1,12 +1,7 @@
 //! Finds the one origin (`https://api.example.com`) that a call's params name. A breaker is kept for each
 //! tool and origin, so the origin is part of its key (`KeyRef`).
-use crate::{KeyRef, Params, ToolId};
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error as _, MapAccess, Visitor},
-};
-use serde_json::value::RawValue;
-use std::{borrow::Cow, fmt, ops::Range};
+use crate::{KeyRef, Params, ToolId, internal::members};
+use std::ops::Range;
 use tr_policy::origin;
 
 /// The longest authority that is looked at, in bytes: longer than any host and port.
@@ -26,8 +21,7 @@ impl Target {
     /// sensitive members.
     pub(super) fn find(tool: &ToolId, params: &Params, sensitive: &[Box<str>]) -> Option<Self> {
         let text = params.get();
-        let found = serde_json::Deserializer::from_str(text).deserialize_map(Members { sensitive });
-        let (scheme, authority) = found.ok()??;
+        let (scheme, authority) = origin_of(text, sensitive)?;
         let host_and_port = origin::without_user(authority);
         let place = |part: &str| {
             let start = part.as_ptr().addr() - text.as_ptr().addr();
@@ -63,43 +57,26 @@ fn is_slash_after_colon(text: &[u8], first: usize) -> bool {
     memchr::memchr_iter(b'/', &text[first..]).any(is_after_colon)
 }
 
-/// Reads the members of an object for the one origin that they name.
-struct Members<'m> {
-    sensitive: &'m [Box<str>],
-}
-
-#[derive(Deserialize)]
-struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
-
-impl<'de> Visitor<'de> for Members<'_> {
-    type Value = Option<(&'de str, &'de str)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut one: Self::Value = None;
-        while let Some((name, value)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
-            if self.sensitive.iter().any(|hidden| **hidden == *name.0) {
-                continue;
-            }
-            match Url::read(value.get()) {
-                Url::None => {}
-                Url::Unclear => return Err(A::Error::custom("an authority with escapes")),
-                Url::Of(scheme, authority) => {
-                    let is_other = |(known, host)| {
-                        KeyRef::origin(known, host) != KeyRef::origin(scheme, authority)
-                    };
-                    if one.is_some_and(is_other) {
-                        return Err(A::Error::custom("several origins"));
-                    }
-                    one = Some((scheme, authority));
+/// The scheme and the authority of the one origin that the members of an object name.
+fn origin_of<'t>(params: &'t str, sensitive: &[Box<str>]) -> Option<(&'t str, &'t str)> {
+    let mut one: Option<(&str, &str)> = None;
+    for (name, value) in members(params).ok()? {
+        if sensitive.iter().any(|hidden| **hidden == *name) {
+            continue;
+        }
+        match Url::read(value.get()) {
+            Url::None => {}
+            Url::Unclear => return None,
+            Url::Of(scheme, authority) => {
+                let origin = KeyRef::origin(scheme, authority);
+                if one.is_some_and(|(known, host)| KeyRef::origin(known, host) != origin) {
+                    return None;
                 }
+                one = Some((scheme, authority));
             }
         }
-        Ok(one)
     }
+    one
 }
 
 /// Whether a value is an absolute URL with a host.

@@ -1,6 +1,5 @@
 //! Collects the values of one call's sensitive fields, as its tool's manifest names them, and removes them from texts.
 use super::{REDACTED, Redact, Redactor};
-use crate::members::Members;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, collections::BTreeSet, ops::Range, sync::OnceLock};
@@ -8,6 +7,7 @@ use tr_core::{
     Sensitive,
     chunks::{Chunks, TooLong},
     debug_parts,
+    internal::members,
 };
 
 /// The secret values of one call: the values of its tool's sensitive fields.
@@ -138,9 +138,7 @@ fn collect(json: &str, is_hidden: bool, depth: usize, redactor: &Redactor, value
     }
     match json.as_bytes().first() {
         Some(b'{') if depth > 0 => {
-            let Members::<{ usize::MAX }>(members, _) =
-                serde_json::from_str(json).unwrap_or_default();
-            for (name, value) in members {
+            for (name, value) in members(json).unwrap_or_default() {
                 let is_hidden = is_hidden || redactor.hides(&name);
                 collect(value.get(), is_hidden, depth - 1, redactor, values);
             }

@@ -143,7 +143,7 @@ impl<'a> Object<'a> {
     /// Keeps the unknown members.
     pub fn rest(&mut self) -> Extra {
         let left = mem::take(&mut self.members).into_iter().filter(|member| !member.taken);
-        left.map(|member| (member.name.into(), member.source.json())).collect()
+        left.map(|member| (member.name, member.source)).collect()
     }
 
     /// Reports the unknown members.

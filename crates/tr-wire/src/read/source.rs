@@ -1,10 +1,9 @@
 //! One value of a JSON or TOML text.
 use super::number::Number;
 use crate::fault::Faults;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::{borrow::Cow, fmt};
-use tr_core::Json;
+use std::borrow::Cow;
+use tr_core::{Json, internal::members};
 
 /// A value in one of the languages that are read.
 #[derive(Clone, Copy, Debug)]
@@ -78,8 +77,8 @@ impl<'a> Source<'a> {
     pub fn members(self) -> Result<Members<'a>, ()> {
         match self {
             Self::Json(raw) => {
-                let mut json = serde_json::Deserializer::from_str(raw.get());
-                json.deserialize_map(JsonMembers).map_err(|_| ())
+                let members = members(raw.get()).map_err(|_| ())?;
+                Ok(members.into_iter().map(|(name, raw)| (name, Self::Json(raw))).collect())
             }
             #[cfg(feature = "toml")]
             Self::Toml(value) => toml_value::members(value).ok_or(()),
@@ -173,24 +172,6 @@ impl<'a> Source<'a> {
             #[cfg(feature = "toml")]
             Self::Toml(value) => value.span().start,
         }
-    }
-}
-
-struct JsonMembers;
-
-impl<'de> Visitor<'de> for JsonMembers {
-    type Value = Members<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-        let mut members = Vec::new();
-        while let Some((name, raw)) = map.next_entry::<String, &RawValue>()? {
-            members.push((Cow::Owned(name), Source::Json(raw)));
-        }
-        Ok(members)
     }
 }
 

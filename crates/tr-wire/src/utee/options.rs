@@ -1,15 +1,15 @@
 //! What an agent says beside a tool's params, in the member `_utee`.
 use crate::{
-    InvalidEnvelope,
+    Extra, InvalidEnvelope,
     read::{
         At, Count, Factor, Flag, List, Maybe, Millis, Name, Node, Percent, Source, Text, Word,
         Write, object, shape, value,
     },
 };
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::value::RawValue;
-use std::{borrow::Cow, time::Duration};
-use tr_core::{CallParts, Json, Params, Priority, RetryOverride, call::TraceParts};
+use std::time::Duration;
+use tr_core::{CallParts, Params, Priority, RetryOverride, call::TraceParts};
 
 object! { open
     /// What an agent says beside a tool's params, in the member `_utee`.
@@ -163,14 +163,6 @@ fn split(params: &Params) -> Option<(Params, Box<RawValue>)> {
     let mut members = Source::Json(params.as_raw()).members().ok()?;
     let at = members.iter().position(|(name, _)| name == UTEE)?;
     let options = members.remove(at).1.raw()?;
-    let rest = Json::from_value(&Rest(&members)).expect("names are strings");
-    Some((rest, options.to_owned()))
-}
-
-struct Rest<'a>(&'a [(Cow<'a, str>, Source<'a>)]);
-
-impl Serialize for Rest<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value.json())))
-    }
+    let rest: Extra = members.into_iter().collect();
+    Some((rest.to_json(), options.to_owned()))
 }
