@@ -4,7 +4,7 @@ mod otlp;
 mod scrape;
 
 use self::otlp::Otlp;
-use crate::secrets::secret_in;
+use crate::secrets::{key, secret_in};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use opentelemetry::{metrics::MeterProvider as _, trace::TracerProvider as _};
@@ -189,12 +189,7 @@ fn fingerprint_key(config: &TelemetryConfig) -> anyhow::Result<Option<Fingerprin
             let text = env::var(&**name).map_err(|_| {
                 anyhow!("the variable {name} has no text: set it, or remove it from [telemetry] fingerprint_key_variable")
             })?;
-            crate::secrets::keep(&text);
-            let digest: Result<tr_core::canonical::Digest, _> = text.trim().parse();
-            let digest = digest.ok().context(format!(
-                "the variable {name} is no key: expected 64 hexadecimal digits, such as those of: openssl rand -hex 32"
-            ))?;
-            *digest.as_bytes()
+            key(&text).with_context(|| format!("the variable {name} is no key"))?
         }
     };
     Ok(Some(FingerprintKey::new(key)))

@@ -77,15 +77,17 @@ pub(crate) fn is_like_one(part: &str) -> bool {
 
 /// A secret: 64 hexadecimal digits in a file that only its user can read.
 pub(crate) fn secret_in(file: &Path) -> anyhow::Result<[u8; 32]> {
-    let read = || -> anyhow::Result<[u8; 32]> {
-        let text = read_secret(file)?;
-        keep(&text);
-        let digest: Digest = text.trim().parse().map_err(|_| {
-            anyhow!("expected 64 hexadecimal digits, such as those of: openssl rand -hex 32")
-        })?;
-        Ok(*digest.as_bytes())
-    };
-    read().with_context(|| format!("the file {} cannot be used", file.display()))
+    let key = read_secret(file).and_then(|text| key(&text));
+    key.with_context(|| format!("the file {} cannot be used", file.display()))
+}
+
+/// A secret: 64 hexadecimal digits.
+pub(crate) fn key(text: &str) -> anyhow::Result<[u8; 32]> {
+    keep(text);
+    let digest: Digest = text.trim().parse().map_err(|_| {
+        anyhow!("expected 64 hexadecimal digits, such as those of: openssl rand -hex 32")
+    })?;
+    Ok(*digest.as_bytes())
 }
 
 #[cfg(test)]

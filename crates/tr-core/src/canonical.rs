@@ -60,6 +60,8 @@ mod reader;
 mod rules;
 mod string;
 
+#[cfg(feature = "input-schema")]
+pub(crate) use self::error::escape;
 pub use self::{
     canonicalizer::{Canonicalizer, to_string},
     error::{Error, ErrorKind},

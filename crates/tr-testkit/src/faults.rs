@@ -50,7 +50,7 @@ mod carry;
 mod frames;
 mod loss;
 
-pub use self::loss::{Fired, Then};
+pub use self::loss::Then;
 
 use self::{
     carry::{Carrier, Lasting},
@@ -159,14 +159,20 @@ impl Proxy {
     }
 
     /// Passes only the first `bytes` of the next reply on any connection; `then` says what that
-    /// connection does after it.
-    pub fn truncate_next_reply(&self, bytes: usize, then: Then) -> Fired {
+    /// connection does after it. The future resolves when that has happened, and panics if the proxy is healed or
+    /// dropped before; dropping it changes nothing.
+    pub fn truncate_next_reply(
+        &self,
+        bytes: usize,
+        then: Then,
+    ) -> impl Future<Output = ()> + use<> {
         self.shared.losses.arm(None, bytes, then)
     }
 
     /// Drops the next reply to a command of this name (`EVALSHA`, case-insensitive) on any
-    /// connection; `then` says what that connection does after it.
-    pub fn drop_reply_of(&self, name: &str, then: Then) -> Fired {
+    /// connection; `then` says what that connection does after it. The future is that of
+    /// [`truncate_next_reply`](Self::truncate_next_reply).
+    pub fn drop_reply_of(&self, name: &str, then: Then) -> impl Future<Output = ()> + use<> {
         self.shared.losses.arm(Some(name), 0, then)
     }
 

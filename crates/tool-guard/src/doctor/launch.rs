@@ -8,6 +8,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
+use tool_reliability::config::at_home;
 
 /// Of a server at an address.
 pub(crate) const NO_COMMAND: &str = "it is no command";
@@ -50,13 +51,10 @@ pub(crate) fn launch(
         return Ok(Err("it has variables that its client fills in"));
     }
     let cwd = cwd.unwrap_or_default();
-    let home = cwd
-        .strip_prefix("~/")
-        .and_then(|rest| Some(PathBuf::from(std::env::var_os("HOME")?).join(rest)));
     Ok(Ok(Launch {
         command: words.iter().map(Into::into).collect(),
         variables: variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
-        folder: home.unwrap_or_else(|| folder.join(entry.project.unwrap_or_default()).join(cwd)),
+        folder: folder.join(entry.project.unwrap_or_default()).join(at_home(Path::new(cwd))),
     }))
 }
 

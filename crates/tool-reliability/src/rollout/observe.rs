@@ -54,18 +54,7 @@ impl Observers {
 }
 
 /// The tool's own end, which the caller gets in place of the reported one.
-#[derive(Clone, Default)]
-struct OwnEnd(Arc<Mutex<Option<Result<ToolOutcome, BoxError>>>>);
-
-impl OwnEnd {
-    fn put(&self, end: Result<ToolOutcome, BoxError>) {
-        *lock(&self.0) = Some(end);
-    }
-
-    fn take(&self) -> Option<Result<ToolOutcome, BoxError>> {
-        lock(&self.0).take()
-    }
-}
+type OwnEnd = Arc<Mutex<Option<Result<ToolOutcome, BoxError>>>>;
 
 /// The bare tool for one call: answers with what is reported of its end.
 struct Bare<'t, S> {
@@ -119,7 +108,7 @@ where
         let end = ready!(this.inner.poll(cx));
         let manifest = this.of.as_ref().and_then(ToolCall::manifest);
         let seen = this.adapter.seen(&end, manifest);
-        this.end.put(end);
+        *lock(this.end) = Some(end);
         Poll::Ready(seen)
     }
 }
@@ -145,7 +134,7 @@ where
         let this = self.project();
         let reported = ready!(this.reported.poll(cx));
         // A tool has no other end than its own.
-        Poll::Ready(this.end.take().unwrap_or(reported))
+        Poll::Ready(lock(this.end).take().unwrap_or(reported))
     }
 }
 

@@ -96,7 +96,7 @@ impl Error {
 }
 
 /// A reference token as it stands in a pointer.
-pub(super) fn escape(token: &str) -> String {
+pub(crate) fn escape(token: &str) -> String {
     token.replace('~', "~0").replace('/', "~1")
 }
 

@@ -1,11 +1,6 @@
 //! Losses that happen once: armed by the test, triggered by the matching reply.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::Mutex,
-    task::{Context, Poll},
-};
+use std::sync::Mutex;
 use tokio::sync::oneshot;
 use tr_core::internal::lock;
 
@@ -17,23 +12,6 @@ pub enum Then {
     Reset,
     /// Requests still arrive, no reply does; it is reset when the proxy is healed.
     Silence,
-}
-
-/// Resolves when the loss has happened. Dropping it changes nothing.
-///
-/// # Panics
-///
-/// If that never happens, because the proxy was healed or dropped before.
-#[derive(Debug)]
-#[must_use = "await it to know that the loss has happened, or drop it"]
-pub struct Fired(oneshot::Receiver<()>);
-
-impl Future for Fired {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        Pin::new(&mut self.0).poll(cx).map(|fired| fired.expect("the loss still may happen"))
-    }
 }
 
 /// The losses that have not happened yet, oldest first.
@@ -52,11 +30,17 @@ pub(super) struct Armed {
 }
 
 impl Losses {
-    pub(super) fn arm(&self, name: Option<&str>, kept: usize, then: Then) -> Fired {
+    /// The future resolves when the loss has happened.
+    pub(super) fn arm(
+        &self,
+        name: Option<&str>,
+        kept: usize,
+        then: Then,
+    ) -> impl Future<Output = ()> + use<> {
         let (fired, happened) = oneshot::channel();
         let name = name.map(str::to_owned);
         lock(&self.0).push(Armed { name, kept, then, fired });
-        Fired(happened)
+        async { happened.await.expect("the loss still may happen") }
     }
 
     pub(super) fn clear(&self) {

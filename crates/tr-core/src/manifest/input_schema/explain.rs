@@ -4,7 +4,10 @@
 //! all forms. So this follows the schema where it says one thing only (`properties`, `items`,
 //! `allOf`, `$ref`), asks the validator for the errors of one place at a time, and says of a union
 //! or condition only that it does not hold.
-use crate::internal::{floor_char_boundary, type_name};
+use crate::{
+    canonical::escape,
+    internal::{floor_char_boundary, type_name},
+};
 use jsonschema::{
     Draft, ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind},
@@ -174,7 +177,7 @@ impl<'s> Walk<'s> {
         let properties = get("properties").and_then(Value::as_object);
         for (name, part) in properties.into_iter().flatten() {
             if let Some(inner) = value.get(name) {
-                let name = escaped(name);
+                let name = escape(name);
                 let pointer = format!("{pointer}/properties/{name}");
                 self.visit(part, &pointer, inner, &format!("{path}/{name}"));
             }
@@ -185,7 +188,7 @@ impl<'s> Walk<'s> {
             let pointer = format!("{pointer}/additionalProperties");
             let known = |name| properties.is_some_and(|known| known.contains_key(name));
             for (name, inner) in all.iter().filter(|(name, _)| !known(*name)) {
-                self.visit(part, &pointer, inner, &format!("{path}/{}", escaped(name)));
+                self.visit(part, &pointer, inner, &format!("{path}/{}", escape(name)));
             }
         }
         let Value::Array(all) = value else { return };
@@ -266,10 +269,6 @@ fn own(map: &Map<String, Value>) -> Map<String, Value> {
         }
     }
     own
-}
-
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 fn at(text: String, path: &str) -> String {
