@@ -80,6 +80,9 @@ pub struct ToolManifest {
     /// life of its record, whatever else they say. A call that has them all is recognized by them, unless its caller
     /// gives a key. With other params it is a conflict, except after a failure: then it runs.
     pub identity: Vec<Pointer>,
+    /// How long after a success `tool-guard` gives an equal call of the same conversation its answer: the model may ask again
+    /// since it has not read it. Not at all by default.
+    pub late: Option<Duration>,
     /// Params whose values the records of its calls show to a person who settles one. A program that makes the calls puts
     /// them into [`about`](crate::call::IdempotencyParts::about).
     pub shown_in_records: Vec<Pointer>,
@@ -170,6 +173,7 @@ impl ToolManifest {
             null_is_success: false,
             sensitive: Vec::new(),
             identity: Vec::new(),
+            late: None,
             shown_in_records: Vec::new(),
             #[cfg(feature = "input-schema")]
             compiled: Compiled::default(),

@@ -240,7 +240,7 @@ impl InFlight {
                 let token = attempt.progress_token.filter(|token| !self.is_ours(token));
                 self.answered.extend(token);
             }
-            let recorded = attempt.owed.claim.is_some();
+            let recorded = attempt.owed.claim.is_some() || attempt.owed.is_kept;
             return Answered::Attempt { ending: attempt.ending, recorded };
         }
         match self.late.take(wire_id) {

@@ -167,6 +167,11 @@ impl Proxy {
         }
         if end.as_ref().is_ok_and(ToolOutcome::from_cache) {
             call.trace.equals.iter().for_each(|it| self.wire.unknowns.received(it));
+        } else if let (Ok(answer), Some(equals), Some(during)) =
+            (end, &call.trace.equals, call.trace.late)
+            && answer.error().is_none()
+        {
+            self.wire.unknowns.succeeded(equals, answer, during);
         }
         self.ended = Some(unknowns::ended(end, self.key));
         let wanted = self.wire.lock().in_flight.close(&call.id);

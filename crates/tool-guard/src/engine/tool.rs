@@ -7,7 +7,7 @@ use super::{
     limits::Limits,
     out::{Outgoing, Sent},
     unknowns::{Unknowns, leaves_unknown},
-    warnings::{Repeatable, late},
+    warnings::{Repeatable, late, repeated},
 };
 use crate::{
     terminal::short_id,
@@ -169,9 +169,10 @@ impl ServerLink {
         let about = &call.parts().idempotency;
         let may = self.gives_late && about.key.is_none() && (claim.is_some() || about.id.is_none());
         let equals = mcp.trace.equals.as_ref().filter(|_| may)?;
-        let (answer, age) = self.unknowns.take_late(equals)?;
+        let (answer, age, is_declared) = self.unknowns.take_late(equals)?;
         let Some(mut answer) = answer else { return Some(Err(Failure::RAN_BEFORE.into())) };
-        answer.parts_mut().notes.push(late(age).into());
+        let note = if is_declared { repeated(age) } else { late(age) };
+        answer.parts_mut().notes.push(note.into());
         let matched_on = MatchedOn::Completed;
         Some(Ok(answer.replayed(Replay { matched_on, age, fingerprint: [0; 8] })))
     }
@@ -254,7 +255,8 @@ impl Service<ToolCall> for ServerTool {
         let mcp = McpCall::of(&call).expect("the proxy attaches it");
         let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
         let claim = self.0.claim_of(&call);
-        let owed = PendingAnswer { claim, equals: mcp.trace.equals, codes: codes.clone() };
+        let (equals, is_kept) = (mcp.trace.equals, mcp.trace.late.is_some());
+        let owed = PendingAnswer { claim, equals, is_kept, codes: codes.clone() };
         if let Some(late) = self.0.late_for(&call, mcp, claim) {
             mcp.keep(None);
             return Either::Left(future::ready(late));

@@ -63,6 +63,8 @@ pub(crate) struct Trace {
     pub(crate) equals: Option<Equals>,
     /// Whether its id holds for one credential.
     pub(crate) is_of_caller: bool,
+    /// How long after its success an equal call gets its answer.
+    pub(crate) late: Option<Duration>,
     /// For how long the equal call had run that it joined.
     pub(crate) joined: Option<Duration>,
 }
@@ -89,12 +91,21 @@ struct Since {
     /// What is known of it.
     earlier: Earlier,
     tool: Box<str>,
-    /// It succeeded after it was given up.
+    /// It succeeded after it was given up, or its tool declares that equal calls get its answer.
     late: Option<Late>,
 }
 
-/// A success that came after its caller had given up: the answer, if it could be kept, when it came, and its owner.
-type Late = (Option<ToolOutcome>, Instant, Digest);
+/// A success whose caller may not have read it.
+#[derive(Clone, Debug)]
+struct Late {
+    /// The answer, if it could be kept.
+    answer: Option<ToolOutcome>,
+    /// When it came.
+    at: Instant,
+    owner: Digest,
+    /// Whether it is given each time, as its tool declares; else its caller had given up, and it is given once.
+    is_declared: bool,
+}
 
 /// A call that is not run, because the records do not tell whether an equal one may have run.
 #[derive(Debug, thiserror::Error)]
@@ -152,36 +163,45 @@ impl Unknowns {
     /// the caller's next equal call gets its answer.
     pub(crate) fn ended_late(&self, equals: &Equals, how: &Resolution<ToolOutcome>) {
         let (mut all, at, call) = (lock(&self.calls), Instant::now(), (equals.key, equals.who));
-        all.retain(|_, since| since.until > at);
-        let size = |answer: &ToolOutcome| DefaultPolicy.size_of(answer);
-        let kept = |since: &Since| since.late.as_ref()?.0.as_ref().map(size);
-        let kept: usize = all.values().filter_map(kept).sum();
         let answer = match how {
             Resolution::Done(end) if end.error().is_none() => Some(end.clone()),
             Resolution::DoneNotKept => None,
             _ => return drop(all.remove(&call)),
         };
-        let answer = answer.filter(|answer| kept + size(answer) <= KEPT);
-        let since = all.entry(call).or_insert_with(|| Since::new(at, None, Earlier::NoAnswer, ""));
-        since.late = Some((answer, at, equals.owner));
+        let late = Late { answer, at, owner: equals.owner, is_declared: false };
+        keep(&mut all, call, late, BARS);
+    }
+
+    /// Registers the success of a call whose tool declares that equal ones get its answer for so long.
+    pub(crate) fn succeeded(&self, equals: &Equals, answer: &ToolOutcome, during: Duration) {
+        let (answer, at) = (Some(answer.clone()), Instant::now());
+        let late = Late { answer, at, owner: equals.owner, is_declared: true };
+        keep(&mut lock(&self.calls), (equals.key, equals.who), late, during);
     }
 
     /// The answer to a late success that is equal to this call and of the same owner, if it could be kept, and how old
-    /// it is; it is given once.
-    pub(crate) fn take_late(&self, equals: &Equals) -> Option<(Option<ToolOutcome>, Duration)> {
+    /// it is; it is given once, unless its tool declares that equal calls get it: the last says so.
+    pub(crate) fn take_late(
+        &self,
+        equals: &Equals,
+    ) -> Option<(Option<ToolOutcome>, Duration, bool)> {
         let (mut all, now) = (lock(&self.calls), Instant::now());
         let range = (equals.key, Who::FIRST)..=(equals.key, Who::LAST);
         let is_its = |since: &Since| {
-            since.until > now
-                && since.late.as_ref().is_some_and(|(.., owner)| *owner == equals.owner)
+            since.until > now && since.late.as_ref().is_some_and(|it| it.owner == equals.owner)
         };
         let call = all.range(range).find_map(|(call, since)| is_its(since).then_some(*call))?;
-        all.remove(&call)?.late.map(|(answer, at, _)| (answer, now - at))
+        let late = all.get(&call)?.late.clone()?;
+        if !late.is_declared {
+            all.remove(&call);
+        }
+        Some((late.answer, now - late.at, late.is_declared))
     }
 
     /// Registers that the client has got the call's end, from its own record.
     pub(crate) fn received(&self, equals: &Equals) {
-        self.forget(equals.key, equals.who, |since| since.late.is_some());
+        let is_given = |since: &Since| since.late.as_ref().is_some_and(|it| !it.is_declared);
+        self.forget(equals.key, equals.who, is_given);
     }
 
     fn forget(&self, key: Key, who: Who, is_meant: impl Fn(&Since) -> bool) {
@@ -236,6 +256,21 @@ impl Unknowns {
             barred = self.bars(equals, own)?;
         }
     }
+}
+
+/// Keeps a success for so long; of one that is too large only that it ran.
+fn keep(all: &mut BTreeMap<(Key, Who), Since>, call: (Key, Who), mut late: Late, during: Duration) {
+    let at = late.at;
+    all.retain(|_, since| since.until > at);
+    let size = |answer: &ToolOutcome| DefaultPolicy.size_of(answer);
+    let kept = |since: &Since| since.late.as_ref()?.answer.as_ref().map(size);
+    let kept: usize = all.values().filter_map(kept).sum();
+    late.answer = late.answer.filter(|answer| kept + size(answer) <= KEPT);
+    let since = all.entry(call).or_insert_with(|| Since::new(at, None, Earlier::NoAnswer, ""));
+    if late.is_declared {
+        since.until = at + during;
+    }
+    since.late = Some(late);
 }
 
 /// What is known of a call that may have run; `None` if its end tells whether it did.

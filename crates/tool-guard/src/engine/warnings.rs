@@ -123,6 +123,14 @@ pub(super) fn late(age: Duration) -> String {
     )
 }
 
+/// The note of a call that has got the answer of an equal one, which succeeded so long ago.
+pub(super) fn repeated(age: Duration) -> String {
+    let ago = age.as_secs();
+    format!(
+        "[REPEATED] An equal call succeeded {ago} s ago: this is its answer, and this call was not made."
+    )
+}
+
 /// What the model must know of a call without the server's answer.
 pub(super) fn warning(
     tool: &str,

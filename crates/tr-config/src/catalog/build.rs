@@ -159,6 +159,7 @@ pub(super) fn manifest(id: ToolId, tool: Tool) -> ToolManifest {
     let mut keys = tool.keys.unwrap_or_default();
     manifest.scope = keys.scope.unwrap_or_default();
     manifest.identity = keys.identity.take().unwrap_or_default();
+    manifest.late = keys.late;
     manifest.rules = rules(keys);
     manifest.shown_in_records = tool.records.and_then(|it| it.show).unwrap_or_default();
     manifest.dependency = tool.dependency;

@@ -1,8 +1,8 @@
 //! The form of a catalogue, as it is written.
 use super::endpoint::Method;
 use super::shape::{
-    Added, Address, COUNTED, DAY, End, Inside, Jitter, JitterPercent, Lenient, Program, RECORDED,
-    Share,
+    Added, Address, COUNTED, DAY, End, Inside, Jitter, JitterPercent, Lenient, Period, Program,
+    RECORDED, Share,
 };
 use std::time::Duration;
 use tr_core::{
@@ -199,6 +199,8 @@ object! { strict
         /// The params that say what is wanted, such as `/order_id`: calls that agree in all of them are one call,
         /// whatever their ids. With other params it is a conflict; after a failure it runs.
         "identity" => identity: Option<Vec<Pointer>>, Lenient<List<Inside>>;
+        /// How long after a success an equal call gets its answer and does not run. Not at all by default.
+        "late" => late: Option<Duration>, Lenient<Period>;
         /// Params that differ between calls without changing their meaning.
         "volatile" => volatile: Option<Vec<Pointer>>, Lenient<List<Inside>>;
         /// Params that say how a call travels (`retryCount`, `traceparent`, …) count for this tool. Over MCP they count unless this is `false`.

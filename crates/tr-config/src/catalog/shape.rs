@@ -1,4 +1,5 @@
 //! The shapes that only a catalogue uses.
+use std::time::Duration;
 use tr_core::{Verdict, canonical::Pointer};
 use tr_wire::read::{Kind, List, Percent, Text, shape, words};
 
@@ -114,6 +115,26 @@ shape! {
         pointer.filter(|pointer: &Pointer| !pointer.is_root())
     },
     { "type": "string", "pattern": "^(/([^~/]|~[01])*)+$" }
+}
+
+shape! {
+    /// A time with its unit.
+    pub(crate) Period => Duration, "a time of at most 24 hours with its unit, such as \"60s\"",
+    |source| source.text().and_then(|text| period(&text)),
+    { "type": "string", "pattern": "^[0-9]+(ms|s|m|h)$" }
+}
+
+fn period(text: &str) -> Option<Duration> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let unit = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return None,
+    };
+    let ms = number.parse::<u64>().ok()?.checked_mul(unit)?;
+    (1..=DAY).contains(&ms).then(|| Duration::from_millis(ms))
 }
 
 /// How errors with a code end.

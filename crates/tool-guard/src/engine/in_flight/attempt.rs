@@ -110,6 +110,8 @@ pub(crate) struct PendingAnswer {
     pub(crate) claim: Option<Claim>,
     /// The key by which it blocks equal calls.
     pub(crate) equals: Option<Equals>,
+    /// Whether its answer is kept for equal calls.
+    pub(crate) is_kept: bool,
     /// The manifest with the codes by which the tool says that it did not run.
     pub(crate) codes: Option<Arc<ToolManifest>>,
 }

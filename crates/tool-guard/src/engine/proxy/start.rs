@@ -69,6 +69,7 @@ impl Proxy {
                 self.wire.unknowns.equals(self.client.equals(&call, alike), own, &owner)
             }),
             is_of_caller: self.client.is_over_http(),
+            late: call.manifest().and_then(|tool| tool.late).filter(|_| !is_keyed),
             joined: self.client.joined().or_else(|| uncut.as_ref()?.joined),
         };
         let mcp = Arc::new(mcp);

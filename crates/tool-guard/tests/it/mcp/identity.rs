@@ -119,6 +119,26 @@ fn after_a_failure_the_corrected_payment_runs_and_the_same_one_does_not() {
 }
 
 #[test]
+fn an_answer_that_may_not_have_been_read_is_given_again_where_that_is_declared() {
+    let catalog = ledger().with_extension("toml");
+    fs::write(&catalog, "[tools.pay]\nkeys = { late = \"60s\" }\n").unwrap();
+    let mut client = Client::script(&["--catalog", catalog.to_str().unwrap()], SERVER);
+    for id in 1..=3 {
+        pay(&mut client, id, &[]);
+        let said = told(&mut client, id);
+        assert_eq!(said.contains("[REPEATED] An equal call succeeded 0 s ago"), id > 1, "{said}");
+        assert!(said.contains("paid"), "{said}");
+    }
+    // Without an id, too; another call runs, and so does one that its caller declares.
+    client.call(4, "pay", json!({ "order": { "number": "42" } }));
+    assert!(told(&mut client, 4).contains("[REPEATED]"));
+    pay(&mut client, 5, &[("cents", "6")]);
+    request(&mut client, 6, &[], json!({ "idempotencyKey": "meant" }));
+    assert_eq!([told(&mut client, 5), told(&mut client, 6)], ["paid", "paid"]);
+    assert_eq!(client.executions("pay"), 3);
+}
+
+#[test]
 fn derived_keys_hold_for_calls_with_ids_and_reads_are_made_each_time() {
     let mut client = Client::script(&["--derive-keys", "session"], SERVER);
     for id in 1..=2 {
