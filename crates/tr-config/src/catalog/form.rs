@@ -199,7 +199,7 @@ object! { strict
         /// The params that say what is wanted, such as `/order_id`: calls that agree in all of them are one call,
         /// whatever their ids. With other params it is a conflict; after a failure it runs.
         "identity" => identity: Option<Vec<Pointer>>, Lenient<List<Inside>>;
-        /// How long after a success an equal call gets its answer and does not run. Not at all by default.
+        /// How long after a success an equal call gets its answer and does not run, such as `"60s"`. Not at all by default.
         "late" => late: Option<Duration>, Lenient<Period>;
         /// Params that differ between calls without changing their meaning.
         "volatile" => volatile: Option<Vec<Pointer>>, Lenient<List<Inside>>;
