@@ -6,7 +6,8 @@ use tool_reliability::{
 };
 use tower::{Service as _, ServiceExt};
 use tr_core::{
-    BreakerState, CallInfo, Effect, Event, KeyRef, Observer, Params, Ran, ToolCall, Verdict,
+    BoxError, BreakerState, CallInfo, Effect, Event, KeyRef, Observer, Params, Ran, ToolCall,
+    ToolManifest, ToolOutcome, Verdict, classify,
 };
 use tr_testkit::calls::{ScriptedTool, answers, fails, reports};
 
@@ -129,4 +130,34 @@ async fn a_user_s_message_begins_a_turn_for_the_loop_guard() {
     say(r#"{"role":"user","content":[{"type":"text","text":"Try again."}]}"#);
     assert_eq!((read().await, read().await, read().await), (true, true, false));
     assert_eq!(handle.calls(), 4);
+}
+
+/// A catalogue says which params say what is wanted: calls that agree in them are one call.
+#[tokio::test(start_paused = true)]
+async fn a_payment_of_one_order_is_one_call_and_a_declined_card_can_be_corrected() {
+    let stack = ToolStack::builder().build().unwrap();
+    let declined = fails("card_declined", Verdict::Permanent, Ran::Yes);
+    let tool = stack.service(ScriptedTool::script([declined, answers("receipt 1")]));
+    let mut manifest = ToolManifest::new("pay");
+    manifest.effect = Some(Effect::Mutating);
+    manifest.identity = vec!["/order_id".parse().unwrap()];
+    let manifest = Arc::new(manifest);
+    let pay = |params: &str| {
+        let call = ToolCall::new("pay", Params::from_text(params).unwrap()).session("s-1");
+        tool.clone().oneshot(call.manifested(manifest.clone()))
+    };
+    let code = |end: Result<ToolOutcome, BoxError>| match end {
+        Ok(outcome) => outcome.error().map(|error| error.code.to_string()),
+        Err(error) => Some(classify::error(&*error).end.code.to_owned()),
+    };
+    for _ in 0..2 {
+        let end = pay(r#"{"order_id":42,"card":"a"}"#).await;
+        assert_eq!(code(end).as_deref(), Some("card_declined"));
+    }
+    for replayed in [false, true] {
+        let end = pay(r#"{"card":"b","order_id":42}"#).await.unwrap();
+        assert_eq!((end.from_cache(), end.error().is_none()), (replayed, true));
+    }
+    let end = pay(r#"{"order_id":42,"card":"c"}"#).await;
+    assert_eq!(code(end).as_deref(), Some("idempotency_conflict"));
 }

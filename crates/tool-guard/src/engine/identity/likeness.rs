@@ -46,7 +46,7 @@ pub(crate) fn likeness(call: &ToolCall) -> Digest {
         return digest(call);
     };
     leave_out(&mut value);
-    let alike = Digest::of_params(&value.to_string(), &rules.for_own_params());
+    let alike = Digest::of_params(value.to_string(), &rules.for_own_params());
     alike.unwrap_or_else(|_| digest(call))
 }
 
