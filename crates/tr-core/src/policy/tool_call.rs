@@ -140,6 +140,7 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
         call.parts().idempotency.mode
     }
 
+    #[cfg(feature = "keys")]
     #[inline]
     fn corrects(&self, call: &ToolCall) -> bool {
         call.is_identified()
