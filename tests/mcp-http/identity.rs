@@ -354,3 +354,38 @@ fn a_call_with_an_id_takes_no_other_calls_place() {
     assert!(client.once(&keyless).is_success());
     assert_eq!(upstream.executed("42"), 2);
 }
+
+/// A tool that declares which of its params name the payment: one for its session or credential, and no answer for others.
+#[test]
+fn a_payment_of_one_order_is_made_once_and_its_receipt_is_its_callers() {
+    let (upstream, shop) = shop();
+    let catalog = shop.path("catalog.toml");
+    std::fs::write(&catalog, "[tools.pay]\nkeys = { identity = [\"/order\"] }\n").unwrap();
+    let shop = shop.with(["--catalog".into(), catalog]);
+    let guard = shop.listen(Way::HttpHttp);
+    let pay = |order: &str| Call::new(Kind::Codex, "pay", order);
+    let is_refused = |seen: &Seen| {
+        assert!(!seen.text().contains("receipt"), "{seen:?}");
+        assert!(seen.text().contains("is done [record "), "{seen:?}");
+        assert_eq!(code(seen), "idempotency_conflict");
+    };
+    for (order, of) in [("42", Some("Bearer owner")), ("43", None)] {
+        let with = |credential: Option<&'static str>| match credential {
+            Some(credential) => codex(&guard.url).with("authorization", credential),
+            None => codex(&guard.url),
+        };
+        let mut client = with(of);
+        for _ in 0..2 {
+            let seen = client.once(&pay(order));
+            assert!(seen.is_success() && seen.text().contains("receipt of"), "{seen:?}");
+        }
+        is_refused(&with(Some("Bearer thief")).once(&pay(order)));
+        // Another session of the same credential is the same caller; without one nobody knows.
+        let other = with(of).once(&pay(order));
+        match of {
+            Some(_) => assert!(other.text().contains("receipt of"), "{other:?}"),
+            None => is_refused(&other),
+        }
+        assert_eq!(upstream.executed(order), 1);
+    }
+}

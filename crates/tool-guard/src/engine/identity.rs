@@ -300,7 +300,7 @@ impl Identity {
         }
         let mut digest = digest(call);
         if let Some(via) = client.via.as_ref().filter(|_| id.strong) {
-            digest = via.digest(digest);
+            digest = via.digest(digest, &*id.kind == BY_PARAMS);
         }
         let mut key = if id.strong {
             let scope = id.conversation.as_deref();

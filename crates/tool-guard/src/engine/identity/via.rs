@@ -120,14 +120,15 @@ impl Via {
         self.session.as_deref()
     }
 
-    /// The digest of params as this caller sends them: a call of another caller is another call.
-    pub(super) fn digest(&self, params: Digest) -> Digest {
-        match &self.credential {
-            Some(credential) => {
-                Digest::of_bytes([&params.as_bytes()[..], credential.as_bytes()].concat())
-            }
-            None => params,
-        }
+    /// The digest of params as this caller sends them: a call of another caller is another call. Without a credential it
+    /// is the session or connection that tells callers apart, if anybody could guess the call's id.
+    pub(super) fn digest(&self, params: Digest, is_guessable: bool) -> Digest {
+        let owner = match &self.credential {
+            Some(credential) => &credential.as_bytes()[..],
+            None if is_guessable => self.owner().as_bytes(),
+            None => return params,
+        };
+        Digest::of_bytes([&params.as_bytes()[..], owner].concat())
     }
 }
 
