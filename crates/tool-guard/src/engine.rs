@@ -10,7 +10,7 @@ pub(crate) mod failure;
 pub(crate) mod guard;
 pub(crate) mod guessed;
 mod http_options;
-mod identified;
+pub(crate) mod identified;
 pub(crate) mod identity;
 pub(crate) mod in_flight;
 pub(crate) mod limits;

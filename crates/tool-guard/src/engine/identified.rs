@@ -11,7 +11,7 @@ use tr_core::{
 };
 
 /// What is noted of a record's call: the digest of each of its params.
-pub(super) const PARAMS: &str = "params";
+pub(crate) const PARAMS: &str = "params";
 
 /// The call before with the same identity, if it has other params.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Formats records for people.
 use crate::{
-    engine::{operator, records::RecordsCommand},
+    engine::{identified::PARAMS, operator, records::RecordsCommand, unknowns::ALIKE},
     terminal::{SHORT, short_id},
 };
 use anyhow::Context as _;
@@ -126,7 +126,10 @@ pub(super) fn fields(record: &DedupeRecord, now: u64) -> String {
         ("conversation", record.request.session_key.clone()),
         ("arguments", format!("digest {}", record.request.params_digest)),
     ];
-    rows.extend(record.request.about.iter().map(|(name, value)| (&**name, value.clone())));
+    // What the guard compares tells a person nothing.
+    let about =
+        record.request.about.iter().filter(|(name, _)| ![ALIKE, PARAMS].contains(&&***name));
+    rows.extend(about.map(|(name, value)| (&**name, value.clone())));
     if let Some(execution) = &record.execution {
         rows.push(("runs", execution.attempt_count.to_string()));
         for run in &execution.attempts {
