@@ -133,7 +133,7 @@ fn images_documents_and_unsigned_thoughts_are_found_and_taken_out() {
     // A record that a raw line break divides keeps its image, too.
     let folder = file(&ask(image("PCFET0NUWVBFIGh0bWw+")));
     let divided =
-        folder.read("s.jsonl").replace("\"tool_use_id\"", "\"note\":\"a\nb\",\"tool_use_id\"");
+        folder.read("s.jsonl").replace("\"uuid\":\"c\"", "\"note\":\"a\nb\",\"uuid\":\"c\"");
     folder.write("s.jsonl", divided);
     folder.ends(0, &["repair", "--write", "--extract", "kept", "s.jsonl"]);
     assert_eq!(folder.read("kept/s.jsonl-3-1.png"), "<!DOCTYPE html>");
