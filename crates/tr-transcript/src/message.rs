@@ -266,15 +266,11 @@ impl Message {
         self.blocks().iter().all(blank)
     }
 
-    /// The message without its text: the role, the blocks, and the item's id.
-    pub(crate) fn without_text(&self) -> Self {
-        let Body { role, is_system, is_signed, unknown, images, answered_in, .. } = *self.body;
-        let Body { blocks, item, refused, unknown_api, .. } = &*self.body;
-        let blocks = blocks.iter().map(Block::without_text).collect();
-        let (item, refused, unknown_api) = (item.clone(), refused.clone(), unknown_api.clone());
-        let body =
-            Body { item, refused, images, answered_in, unknown_api, ..Body::of(Box::default()) };
-        Self::new(Body { role, blocks, is_system, is_signed, unknown, ..body })
+    /// Forgets its text: the role and the blocks stay.
+    pub(crate) fn drop_text(&mut self) {
+        if let Some(body) = Arc::get_mut(&mut self.body) {
+            body.raw = Box::default();
+        }
     }
 
     /// Whether nothing is left of a message that lost its blocks: an empty list, or no content.
@@ -322,17 +318,6 @@ impl Block {
 
     fn says_something(&self) -> bool {
         self.kind != Kind::Unread && self.unknown != Some(Unknown::Content)
-    }
-
-    fn without_text(&self) -> Self {
-        let mut kind = self.kind.clone();
-        if let Kind::Use { id_at, .. } | Kind::Result { id_at, .. } = &mut kind {
-            *id_at = id_at.as_ref().map(|_| 0..0);
-        }
-        if let Kind::Result { content, .. } = &mut kind {
-            *content = None;
-        }
-        Self { span: 0..0, kind, unknown: self.unknown, refused: self.refused.clone() }
     }
 
     /// Its text in `message`, with its new id if it gets one.

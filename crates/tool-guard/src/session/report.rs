@@ -78,22 +78,36 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn of_message(finding: &Finding, line: Option<u64>) -> Self {
+    fn new(severity: Severity, fault: &impl Serialize, what: String, line: Option<u64>) -> Self {
         Self {
             line,
+            message: None,
+            block: None,
+            rule: 0,
+            severity,
+            fault: serde_json::to_value(fault).unwrap_or_default(),
+            tool_use_id: None,
+            parent: None,
+            what,
+            provider: "",
+            provider_error: None,
+            on_resume: None,
+            is_not_judged: false,
+            is_left_by_repair: false,
+        }
+    }
+
+    pub(crate) fn of_message(finding: &Finding, line: Option<u64>) -> Self {
+        Self {
             message: Some(finding.message_index),
             block: finding.block_index,
             rule: finding.fault.rule(),
-            severity: finding.severity,
-            fault: key(&finding.fault),
             tool_use_id: finding.tool_use_id.clone(),
-            parent: None,
-            what: finding.to_string(),
             provider: provider(Some(finding.format())),
             provider_error: finding.provider_error(),
-            on_resume: None,
             is_not_judged: finding.fault.is_not_judged(),
             is_left_by_repair: finding.is_left_by_repair(),
+            ..Self::new(finding.severity, &finding.fault, finding.to_string(), line)
         }
     }
 
@@ -102,23 +116,14 @@ impl Found {
             let on_resume = on_resume(form, &finding.fault);
             return Self { on_resume, ..Self::of_message(finding, Some(found.line)) };
         }
-        let member = parent_member(form);
+        let member = form.parent_member();
         let parent = found.parent.as_ref().map(|parent| format!(": {member} {parent}"));
+        let what = format!("{found}{}", parent.unwrap_or_default());
         Self {
-            line: Some(found.line),
-            message: None,
-            block: None,
-            rule: 0,
-            severity: found.severity,
-            fault: key(&found.fault),
-            tool_use_id: None,
             parent: found.parent.clone(),
-            what: format!("{found}{}", parent.unwrap_or_default()),
             provider: provider(form.messages()),
-            provider_error: None,
-            on_resume: None,
             is_not_judged: found.fault.is_not_judged(),
-            is_left_by_repair: false,
+            ..Self::new(found.severity, &found.fault, what, Some(found.line))
         }
     }
 
@@ -204,19 +209,6 @@ pub(crate) fn say(action: &FileActionKind) -> String {
         FileActionKind::Extend => "add to the message; what it says stays".into(),
         _ => "change the line".into(),
     }
-}
-
-/// The member of an entry that names its parent.
-pub(crate) fn parent_member(form: FileForm) -> &'static str {
-    match form {
-        FileForm::ClaudeCode | FileForm::ClaudeSubagent => "parentUuid",
-        _ => "parentId",
-    }
-}
-
-/// Its name in JSON.
-fn key(what: &impl Serialize) -> Value {
-    serde_json::to_value(what).unwrap_or_default()
 }
 
 impl Health {

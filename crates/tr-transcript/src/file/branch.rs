@@ -83,20 +83,23 @@ impl Branch {
         if matches!(self.form, FileForm::Messages(_)) {
             return self.settled;
         }
-        let path = self.path();
-        let drafts = drafts::drafts(self.form, &self.entries, &path);
+        let (path, drafts) = self.view();
         let mut walk = self.begin(&path)?;
         self.walk(&mut walk, &path, &drafts);
         Some(walk)
     }
 
-    fn path(&mut self) -> Path {
-        if self.form.is_claude_code() {
-            relink::link(&mut self.entries, self.settled.is_some());
+    /// The active branch so far, and its messages.
+    fn view(&mut self) -> (Path, Vec<Draft>) {
+        let (form, has_before) = (self.form, self.settled.is_some());
+        if form.is_claude_code() {
+            relink::link(&mut self.entries, has_before);
         }
         self.is_linked =
             self.is_linked || path::is_linked(self.entries.iter().map(|located| &located.entry));
-        Path::active(self.form, &self.entries, self.settled.is_some(), self.is_linked)
+        let path = Path::active(form, &self.entries, has_before, self.is_linked);
+        let drafts = drafts::drafts(form, &self.entries, &path);
+        (path, drafts)
     }
 
     /// Starts the walk, or continues the one that this path extends.
@@ -134,8 +137,7 @@ impl Branch {
 
     /// Drops the older half of the entries, as if no later entry refers to them.
     fn settle(&mut self) {
-        let mut path = self.path();
-        let drafts = drafts::drafts(self.form, &self.entries, &path);
+        let (mut path, drafts) = self.view();
         let Some(mut walk) = self.begin(&path) else { return };
         let cut = cut(&self.entries, &drafts);
         let first_kept = drafts.get(cut).map_or(self.entries.len(), |draft| {
@@ -173,8 +175,7 @@ impl Branch {
 
     /// Drops the entries of other branches, except those after the last step of the active one.
     fn drop_other_branches(&mut self) {
-        let path = self.path();
-        let drafts = drafts::drafts(self.form, &self.entries, &path);
+        let (path, drafts) = self.view();
         let last_step = drafts.iter().rfind(|draft| draft.role == Role::Assistant);
         let newest = last_step.map_or(self.entries.len(), |step| step.nodes[0]);
         let mut keeps: Vec<bool> = (0..self.entries.len()).map(|at| at >= newest).collect();

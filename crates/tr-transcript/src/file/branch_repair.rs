@@ -57,8 +57,7 @@ enum NewLine {
 
 impl<'f> BranchRepair<'f> {
     pub(super) fn new(file: &'f SessionFile) -> Self {
-        let path = file.path();
-        let drafts = file.drafts(&path);
+        let (path, drafts) = file.branch();
         let steps = path.branch.iter().enumerate().map(|(step, &node)| (node, step)).collect();
         let (edits, added, named) = (Edits::default(), BTreeMap::new(), BTreeMap::new());
         let ids = NewIds::of(file);

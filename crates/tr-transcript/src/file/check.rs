@@ -9,8 +9,7 @@ use super::{
     records::{Piece, Record, Records},
     report::FileReport,
 };
-use crate::{format::Format, validate::Severity};
-use serde::Deserialize;
+use crate::{format::Format, json::Members, validate::Severity};
 use std::{
     collections::HashSet,
     io::{self, Read},
@@ -223,14 +222,11 @@ impl<'c> Run<'c> {
 
     /// Compares the ordinal of a record of Codex's with those before it.
     fn order(&mut self, form: FileForm, record: &str, Place { line, offset, .. }: Place) {
-        #[derive(Deserialize)]
-        struct Numbered {
-            ordinal: Option<u64>,
-        }
         if form != FileForm::Codex || !record.contains("\"ordinal\"") {
             return;
         }
-        let Ok(Numbered { ordinal: Some(ordinal) }) = serde_json::from_str(record) else { return };
+        let ordinal = Members::of(record, &["ordinal"]).unwrap_or_default().get("ordinal");
+        let Some(ordinal) = ordinal.and_then(|it| it.get().parse().ok()) else { return };
         if self.ordinal.is_some_and(|last| ordinal <= last) {
             self.find(FileFinding::of_record(FileFault::OldOrdinal, line, offset));
         }

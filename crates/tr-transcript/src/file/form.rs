@@ -130,6 +130,17 @@ impl FileForm {
         matches!(self, Self::ClaudeCode | Self::ClaudeSubagent)
     }
 
+    /// The member of an entry that names its parent.
+    #[must_use]
+    pub const fn parent_member(self) -> &'static str {
+        if self.is_claude_code() { "parentUuid" } else { "parentId" }
+    }
+
+    /// The member that holds an entry's id.
+    pub(super) const fn id_member(self) -> &'static str {
+        if self.is_claude_code() { "uuid" } else { "id" }
+    }
+
     /// The form of the messages in it.
     #[must_use]
     pub const fn messages(self) -> Option<Format> {

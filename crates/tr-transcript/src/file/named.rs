@@ -52,8 +52,7 @@ impl FilePlan {
 impl SessionFile {
     /// The messages before a repair, and the results that are not sent to the model.
     pub(super) fn before_repair(&self) -> (Option<Transcript>, UnsentResults) {
-        let path = self.path();
-        let drafts = self.drafts(&path);
+        let (path, drafts) = self.branch();
         let mut is_shown = vec![false; self.entries.len()];
         let nodes = drafts.iter().flat_map(|draft| &draft.nodes);
         nodes.for_each(|&node| is_shown[node] = true);

@@ -17,16 +17,6 @@ type Members<'t> = BTreeMap<Cow<'t, str>, &'t RawValue>;
 const CLAUDE_CODE: [&str; 7] =
     ["isSidechain", "agentId", "userType", "cwd", "sessionId", "version", "gitBranch"];
 
-/// The member that names an entry's parent.
-pub(super) const fn parent_member(form: FileForm) -> &'static str {
-    if form.is_claude_code() { "parentUuid" } else { "parentId" }
-}
-
-/// The member that holds an entry's id.
-pub(super) const fn id_member(form: FileForm) -> &'static str {
-    if form.is_claude_code() { "uuid" } else { "id" }
-}
-
 /// Generates ids for new entries.
 #[derive(Debug)]
 pub(super) struct NewIds {
@@ -94,9 +84,9 @@ pub(super) fn moved(
     if !file.is_linked {
         return text.to_owned();
     }
-    let text = json::set_member(text, parent_member(file.form()), &quoted(parent));
+    let text = json::set_member(text, file.form().parent_member(), &quoted(parent));
     match id {
-        Some(id) => json::set_member(&text, id_member(file.form()), &quote(id)),
+        Some(id) => json::set_member(&text, file.form().id_member(), &quote(id)),
         None => text,
     }
 }
@@ -122,7 +112,7 @@ impl Copied {
     fn of(file: &SessionFile, node: usize) -> Self {
         let text = file.text(node);
         let members: Members<'_> = json::object(&text).unwrap_or_default();
-        let names = CLAUDE_CODE.into_iter().chain(["timestamp", parent_member(file.form())]);
+        let names = CLAUDE_CODE.into_iter().chain(["timestamp", file.form().parent_member()]);
         let inner: Members<'_> = members
             .get("message")
             .and_then(|message| json::object(message.get()).ok())
@@ -168,7 +158,7 @@ impl<'f> Writer<'f> {
         let Some((_, like)) = &self.like else { return String::new() };
         let mut line: Vec<(&str, Cow<'_, str>)> = Vec::new();
         // Where entries follow one another without links, a link on one would separate the others.
-        let name = parent_member(file.form());
+        let name = file.form().parent_member();
         let linked = || (name, Cow::Owned(quoted(parent)));
         let parent = if file.is_linked { Some(linked()) } else { like.get(name) };
         match file.form() {

@@ -50,7 +50,7 @@ fn whole(form: FileForm, record: &str) -> Option<Outline> {
     serde_json::from_str::<IgnoredAny>(record).ok()?;
     let mut entry = Entry::read(form, record);
     if let What::Message { message, .. } = &mut entry.what {
-        *message = message.without_text();
+        message.drop_text();
     }
     Some(Outline { entry, is_own: form.owns(record), is_too_much: false })
 }

@@ -307,10 +307,10 @@ fn hides(form: FileForm, parent: Option<&str>) -> Option<String> {
 }
 
 fn links(form: FileForm, id: Option<&str>, parent: Option<Option<&str>>) -> String {
-    use super::new_line::{id_member, parent_member, quoted};
+    use super::new_line::quoted;
     let Some(id) = id else { return String::new() };
-    let parent = parent.map(|id| format!(r#","{}":{}"#, parent_member(form), quoted(id)));
-    format!(r#","{}":{}{}"#, id_member(form), quote(id), parent.unwrap_or_default())
+    let parent = parent.map(|id| format!(r#","{}":{}"#, form.parent_member(), quoted(id)));
+    format!(r#","{}":{}{}"#, form.id_member(), quote(id), parent.unwrap_or_default())
 }
 
 /// The length of the first line, with its line break.

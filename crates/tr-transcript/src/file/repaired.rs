@@ -19,7 +19,7 @@ impl SessionFile {
     /// file.
     pub(super) fn repaired(self, repair: Repair, form: Option<FileForm>) -> (Self, FilePlan) {
         let (asked, mut file, mut done) = (self.asked, self, FilePlan::default());
-        if let Some(&unsure) = file.path().unsure.first() {
+        if let Some(&unsure) = file.branch().0.unsure.first() {
             done.unsure_place = Some(file.entries[unsure].line);
             return (file, done);
         }

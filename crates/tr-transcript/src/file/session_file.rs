@@ -6,7 +6,7 @@ use super::{
     form::FileForm,
     located::Located,
     path::{self, Path},
-    records::{Piece, Records, Skipped, find_in_records},
+    records::{Piece, Record, Records, Skipped, find_in_records},
     recover::on_one_line,
     relink,
     report::FileReport,
@@ -76,8 +76,8 @@ impl SessionFile {
 
     /// Reads a file whose form may be known, and the form in which the provider is asked.
     pub(super) fn read_as(form: Option<FileForm>, bytes: Box<[u8]>, asked: Option<Format>) -> Self {
-        let (mut parts, mut spans, mut texts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut lines = Vec::new();
+        let form = form.unwrap_or_else(|| Self::form_of(&bytes));
+        let (mut parts, mut spans, mut entries) = (Vec::new(), Vec::new(), Vec::new());
         let mut records = Records::new(&*bytes).max_record(usize::MAX);
         // Reading a slice cannot fail.
         while let Ok(Some(piece)) = records.next() {
@@ -85,28 +85,14 @@ impl SessionFile {
                 Piece::Skipped(skipped) => parts.push(PartOfFile::Skipped(skipped)),
                 Piece::Record(record) => {
                     parts.push(PartOfFile::Record(spans.len()));
-                    let start = record.offset as usize;
-                    let at = start..start + record.length as usize;
-                    let is_glued = record.is_glued;
-                    texts.push(on_one_line(&bytes[at.clone()]));
-                    lines.push(record.line);
+                    let Record { line, offset, length, is_glued, .. } = record;
+                    let (entry, number) = (Entry::read(form, &record.text), spans.len() as u64);
+                    entries.push(Located { entry, number, line, offset, follows: false });
+                    let at = offset as usize..(offset + length) as usize;
                     spans.push(RecordSpan { at, is_glued });
                 }
             }
         }
-        let form = form.or_else(|| texts.iter().find_map(|text| FileForm::detect(text)));
-        let form = form.unwrap_or_else(|| {
-            let texts: Vec<_> = texts.iter().map(|text| &**text).collect();
-            FileForm::of_plain(&texts)
-        });
-        let located = |number: usize| Located {
-            entry: Entry::read(form, &texts[number]),
-            number: number as u64,
-            line: lines[number],
-            offset: spans[number].at.start as u64,
-            follows: false,
-        };
-        let mut entries: Vec<_> = (0..spans.len()).map(located).collect();
         if form.is_claude_code() {
             relink::link(&mut entries, false);
         }
@@ -117,7 +103,6 @@ impl SessionFile {
             }
         }
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
-        drop(texts);
         Self { bytes, form, parts, spans, entries, is_linked, asked }
     }
 
@@ -126,8 +111,9 @@ impl SessionFile {
         let mut plain = FileForm::Other;
         let told = find_in_records(bytes, |record| {
             let form = FileForm::detect(record);
-            if form.is_none() && plain == FileForm::Other {
-                plain = FileForm::of_plain(&[record]);
+            if form.is_none() && plain != FileForm::ClaudeSubagent {
+                let own = FileForm::of_plain(&[record]);
+                plain = if own == FileForm::Other { plain } else { own };
             }
             form
         });
@@ -167,16 +153,15 @@ impl SessionFile {
     /// text `…`.
     #[must_use]
     pub fn transcript(&self) -> Option<Transcript> {
-        let path = self.path();
-        self.transcript_of(&path, &self.drafts(&path))
+        let (path, drafts) = self.branch();
+        self.transcript_of(&path, &drafts)
     }
 
-    pub(super) fn path(&self) -> Path {
-        Path::active(self.form, &self.entries, false, self.is_linked)
-    }
-
-    pub(super) fn drafts(&self, path: &Path) -> Vec<Draft> {
-        drafts::drafts(self.form, &self.entries, path)
+    /// The active branch, and its messages.
+    pub(super) fn branch(&self) -> (Path, Vec<Draft>) {
+        let path = Path::active(self.form, &self.entries, false, self.is_linked);
+        let drafts = drafts::drafts(self.form, &self.entries, &path);
+        (path, drafts)
     }
 
     pub(super) fn transcript_of(&self, path: &Path, drafts: &[Draft]) -> Option<Transcript> {

@@ -23,16 +23,12 @@ pub(super) struct Ids<T = ()> {
 
 #[derive(Clone, Debug)]
 struct Use<T> {
-    id: Id,
+    id: u64,
     message: u32,
     /// The use of this id before this one.
     before: Link,
     what: T,
 }
-
-/// The hash of an id, in 4-byte parts: so a use takes 16 bytes plus its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Id(u32, u32);
 
 /// A link to a use, or to none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +46,7 @@ impl<T> Ids<T> {
     /// Adds a use of `id` in `message`, which is the last so far; returns whether `id` was used
     /// before.
     pub(super) fn note(&mut self, id: &str, message: usize, what: T) -> bool {
-        let (id, message) = (self.id(id), number(message));
+        let (id, message) = (self.key.hash_one(id), number(message));
         let at = number(self.uses.len());
         let before = self.set_last(id, at);
         self.uses.push(Use { id, message, before, what });
@@ -64,8 +60,8 @@ impl<T> Ids<T> {
 
     /// The uses of `id`, the last first.
     pub(super) fn of(&self, id: &str) -> impl Iterator<Item = usize> + use<'_, T> {
-        let id = self.id(id);
-        let last = self.last.find(id.hash(), |&at| self.uses[at as usize].id == id);
+        let id = self.key.hash_one(id);
+        let last = self.last.find(id, |&at| self.uses[at as usize].id == id);
         iter::successors(last.map(|&at| at as usize), |&at| self.uses[at].before.at())
     }
 
@@ -98,7 +94,7 @@ impl<T> Ids<T> {
     pub(super) fn pop_from(&mut self, len: usize) -> Option<Option<usize>> {
         let last = self.uses.pop_if(|last| last.message as usize >= len)?;
         let at = number(self.uses.len());
-        if let Ok(mut entry) = self.last.find_entry(last.id.hash(), |&other| other == at) {
+        if let Ok(mut entry) = self.last.find_entry(last.id, |&other| other == at) {
             match last.before.at() {
                 Some(before) => *entry.get_mut() = number(before),
                 None => drop(entry.remove()),
@@ -108,25 +104,14 @@ impl<T> Ids<T> {
     }
 
     /// Makes the use at `at` the last of its id; returns the last one so far.
-    fn set_last(&mut self, id: Id, at: u32) -> Link {
+    fn set_last(&mut self, id: u64, at: u32) -> Link {
         let is_same = |&at: &u32| self.uses[at as usize].id == id;
-        if let Some(last) = self.last.find_mut(id.hash(), is_same) {
+        if let Some(last) = self.last.find_mut(id, is_same) {
             return Link(std::mem::replace(last, at));
         }
-        let hash = |&at: &u32| self.uses[at as usize].id.hash();
-        self.last.insert_unique(id.hash(), at, hash);
+        let hash = |&at: &u32| self.uses[at as usize].id;
+        self.last.insert_unique(id, at, hash);
         NONE
-    }
-
-    fn id(&self, id: &str) -> Id {
-        let hash = self.key.hash_one(id);
-        Id((hash >> 32) as u32, hash as u32)
-    }
-}
-
-impl Id {
-    fn hash(self) -> u64 {
-        u64::from(self.0) << 32 | u64::from(self.1)
     }
 }
 

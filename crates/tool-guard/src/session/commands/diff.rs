@@ -13,7 +13,7 @@ use crate::{
 };
 use serde::Serialize;
 use similar::{Algorithm, ChangeTag, DiffOp, TextDiff, capture_diff_slices};
-use std::fmt::Write as _;
+use std::{fmt::Write as _, iter};
 
 /// The number of unchanged lines around a change.
 const AROUND: usize = 3;
@@ -163,70 +163,39 @@ fn show_lines(before: &str, after: &str, out: &mut String) {
 /// Puts each value of a JSON text on its own line, with numbers, escapes and the order of members
 /// as written. Invalid JSON is formatted in some way, but nothing of it is lost.
 fn pretty_json(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() * 2);
-    let mut depth = 0_usize;
-    let mut is_open = false;
-    let mut rest = json;
-    while let Some(c) = rest.chars().next() {
-        let mut len = c.len_utf8();
-        match c {
-            '"' => {
-                begin(&mut out, &mut is_open, depth);
-                len = string(rest);
-                out.push_str(&rest[..len]);
-            }
-            '{' | '[' => {
-                begin(&mut out, &mut is_open, depth);
-                out.push(c);
-                depth += 1;
-                is_open = true;
-            }
-            '}' | ']' => {
-                depth = depth.saturating_sub(1);
-                if !is_open {
-                    line(&mut out, depth);
-                }
-                is_open = false;
-                out.push(c);
-            }
-            ',' => {
-                out.push(c);
-                line(&mut out, depth);
-            }
-            ':' => out.push_str(": "),
-            c if c.is_ascii_whitespace() => {}
-            c => {
-                begin(&mut out, &mut is_open, depth);
-                out.push(c);
-            }
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        out.extend(iter::repeat_n("  ", depth));
+    };
+    let (mut out, mut depth) = (String::with_capacity(json.len() * 2), 0_usize);
+    let (mut is_open, mut is_string, mut is_escaped) = (false, false, false);
+    for c in json.chars() {
+        if is_string {
+            out.push(c);
+            is_string = c != '"' || is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            continue;
         }
-        rest = &rest[len..];
+        if c.is_ascii_whitespace() {
+            continue;
+        }
+        let closes = matches!(c, '}' | ']');
+        depth = depth.saturating_sub(usize::from(closes));
+        // The first value after a bracket begins a line; empty brackets stay together.
+        if is_open != closes {
+            line(&mut out, depth);
+        }
+        out.push(c);
+        is_open = matches!(c, '{' | '[');
+        depth += usize::from(is_open);
+        match c {
+            ',' => line(&mut out, depth),
+            ':' => out.push(' '),
+            _ => is_string = c == '"',
+        }
     }
     out.push('\n');
     out
-}
-
-/// The first value after a bracket begins a line; empty brackets stay together.
-fn begin(out: &mut String, is_open: &mut bool, depth: usize) {
-    if std::mem::take(is_open) {
-        line(out, depth);
-    }
-}
-
-fn line(out: &mut String, depth: usize) {
-    out.push('\n');
-    out.extend(std::iter::repeat_n("  ", depth));
-}
-
-/// The length of the string that `text` begins with.
-fn string(text: &str) -> usize {
-    let mut is_escaped = false;
-    let end = text.bytes().skip(1).position(|byte| {
-        let ends = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        ends
-    });
-    end.map_or(text.len(), |end| end + 2)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use super::{Document, End, Planned, agents, doubt, other_form};
 use crate::{
     files::{CliError, File},
     session::{
-        report::{About, Form, Found, Health, parent_member},
+        report::{About, Form, Found, Health},
         sidecar::{Checkpoint, hash},
         verdict::{Failure, NotJudged, Verdict},
     },
@@ -268,7 +268,7 @@ fn unsure(report: &FileReport) -> Option<NotJudged> {
     let line = report.findings.iter().find(is_unsure)?.line;
     let mut here = report.findings.iter().filter(|finding| finding.line == line);
     let why = here.find_map(|FileFinding { fault, parent, .. }| {
-        let (member, parent) = (parent_member(report.form), parent.as_deref()?);
+        let (member, parent) = (report.form.parent_member(), parent.as_deref()?);
         let is = match fault {
             FileFault::ParentCycle => "one of its descendants",
             _ => "missing",

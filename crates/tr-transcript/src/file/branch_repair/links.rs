@@ -27,13 +27,13 @@ impl BranchRepair<'_> {
         }
         let links = linker.links();
         let others = linker.others();
-        let member = new_line::id_member(self.file.form());
+        let member = self.file.form().id_member();
         for (&node, id) in &self.named {
             if !self.edits.is_gone(node) {
                 self.edits.set_member(self.file, node, member, &json::quote(id));
             }
         }
-        let member = new_line::parent_member(self.file.form());
+        let member = self.file.form().parent_member();
         for (node, parent) in links.into_iter().chain(others) {
             let value = new_line::quoted(parent.and_then(|parent| self.id(parent)));
             self.edits.set_member(self.file, node, member, &value);
