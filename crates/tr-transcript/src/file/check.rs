@@ -5,7 +5,7 @@ use super::{
     finding::{FileFault, FileFinding},
     form::FileForm,
     located::Place,
-    outline::{Outline, read},
+    outline::read,
     records::{Piece, Record, Records},
     report::FileReport,
 };
@@ -17,7 +17,7 @@ use std::{
 };
 
 /// Plain messages are held back until a record tells the form, up to this many.
-const UNDECIDED_RECORDS: usize = 1_000;
+const UNDECIDED_PIECES: usize = 1_000;
 const UNDECIDED_BYTES: usize = 4 << 20;
 
 /// More blocks than any model or agent writes in a message, and more members than in a block.
@@ -134,23 +134,12 @@ impl FileCheck {
     pub fn run<R: Read>(&self, read: R, mut progress: impl FnMut(u64)) -> io::Result<FileReport> {
         let mut records = Records::new(read).max_record(self.max_record);
         let mut run = Run::new(self);
-        loop {
-            match records.next()? {
-                None => break,
-                Some(Piece::Skipped(skipped)) => {
-                    run.report.bytes.skipped += skipped.length;
-                    let shared = run.evidence.skipped(&skipped);
-                    run.find(FileFinding::of_skipped(skipped));
-                    run.share(shared, skipped.line);
-                }
-                Some(Piece::Record(record)) => {
-                    let Record { offset, is_glued, .. } = record;
-                    if !run.record(&record) {
-                        records.distrust(offset, is_glued);
-                    } else if run.branch.is_some() {
-                        records.trust();
-                    }
-                }
+        while let Some(piece) = records.next()? {
+            let refused = run.take(piece);
+            if let Some((offset, is_glued)) = refused {
+                records.distrust(offset, is_glued);
+            } else if run.branch.is_some() {
+                records.trust();
             }
             progress(records.position());
             let rest = self.length.map(|length| length.saturating_sub(records.position()));
@@ -169,10 +158,10 @@ impl FileCheck {
 struct Run<'c> {
     check: &'c FileCheck,
     /// The branch of a file whose form is known.
-    branch: Option<(FileForm, Branch)>,
-    /// Records read before the form is known, and where they are.
-    undecided: Vec<(Box<str>, Place)>,
-    undecided_bytes: usize,
+    branch: Option<Branch>,
+    /// The pieces from the first record on, before the form is known.
+    held: Vec<Piece<'static>>,
+    held_bytes: usize,
     /// The highest ordinal of Codex's records.
     ordinal: Option<u64>,
     /// The kinds of the findings kept, once there are more than are kept.
@@ -184,33 +173,93 @@ struct Run<'c> {
 
 impl<'c> Run<'c> {
     fn new(check: &'c FileCheck) -> Self {
-        Self {
+        let mut run = Self {
             check,
-            branch: check.form.map(|form| (form, Branch::new(form, check.window, check.members))),
-            undecided: Vec::new(),
-            undecided_bytes: 0,
+            branch: None,
+            held: Vec::new(),
+            held_bytes: 0,
             ordinal: None,
             kinds: None,
-            evidence: Evidence::new(check.form.is_some()),
+            evidence: Evidence::default(),
             report: FileReport { is_whole: true, ..FileReport::default() },
+        };
+        check.form.into_iter().for_each(|form| run.decide(form));
+        run
+    }
+
+    /// Takes a piece; returns the place of a record that is no JSON.
+    fn take(&mut self, piece: Piece<'_>) -> Option<(u64, bool)> {
+        match piece {
+            Piece::Record(record) if self.branch.is_some() => {
+                let (offset, is_glued) = (record.offset, record.is_glued);
+                return (!self.record(&record)).then_some((offset, is_glued));
+            }
+            Piece::Skipped(skipped) if self.branch.is_some() || self.held.is_empty() => {
+                self.report.bytes.skipped += skipped.length;
+                let shared = self.evidence.skipped(&skipped);
+                self.find(FileFinding::of_skipped(skipped));
+                self.share(shared, skipped.line);
+            }
+            piece => self.hold(piece),
         }
+        None
+    }
+
+    /// Holds a piece back until the form is known.
+    fn hold(&mut self, piece: Piece<'_>) {
+        let mut told = None;
+        self.held.push(match piece {
+            Piece::Skipped(skipped) => Piece::Skipped(skipped),
+            Piece::Record(record) => {
+                told = FileForm::detect(&record.text);
+                self.held_bytes += record.text.len();
+                Piece::Record(record.into_owned())
+            }
+        });
+        let is_too_much = self.held.len() >= UNDECIDED_PIECES || self.held_bytes >= UNDECIDED_BYTES;
+        if let Some(form) = told {
+            self.decide(form);
+        } else if is_too_much {
+            self.decide_plain();
+        }
+    }
+
+    fn decide_plain(&mut self) {
+        let records = self.held.iter().filter_map(|piece| match piece {
+            Piece::Record(record) => Some(&*record.text),
+            Piece::Skipped(_) => None,
+        });
+        self.decide(records.fold(FileForm::Other, FileForm::or_plain));
+    }
+
+    fn decide(&mut self, form: FileForm) {
+        self.report.form = form;
+        self.branch = Some(Branch::new(form, self.check.window, self.check.members));
+        for piece in mem::take(&mut self.held) {
+            // Those that were held are JSON.
+            self.take(piece);
+        }
+    }
+
+    /// Whether a rest of this many bytes cannot make the file a session.
+    fn is_no_session(&self, rest: u64) -> bool {
+        self.branch.is_some() && self.evidence.is_against(rest)
     }
 
     /// Takes a record; `false` if it is no JSON.
     fn record(&mut self, record: &Record<'_>) -> bool {
-        let (line, offset) = (record.line, record.offset);
+        let (line, offset, form) = (record.line, record.offset, self.report.form);
+        let Some(outline) = read(form, &record.text, self.check.most()) else { return false };
+        let shared = self.evidence.record(record, outline.is_own);
+        if outline.is_too_much {
+            self.report.too_much.get_or_insert(line);
+            self.find(FileFinding::of_record(FileFault::UnreadMessage, line, offset));
+        }
         let place = Place { number: self.report.records, line, offset };
-        let shared = if let Some((form, _)) = self.branch {
-            let Some(outline) = read(form, &record.text, self.check.most()) else { return false };
-            let is_own = outline.is_own;
-            self.push(outline, place);
-            self.order(form, &record.text, place);
-            self.evidence.record(record, Some(is_own))
-        } else {
-            let shared = self.evidence.record(record, None);
-            self.hold(&record.text, place);
-            shared
-        };
+        if let Some(branch) = &mut self.branch {
+            branch.push(outline.entry, place);
+        }
+        self.order(&record.text, place);
         self.report.records += 1;
         self.report.bytes.records += record.length - record.invalid;
         if record.is_glued {
@@ -221,8 +270,8 @@ impl<'c> Run<'c> {
     }
 
     /// Compares the ordinal of a record of Codex's with those before it.
-    fn order(&mut self, form: FileForm, record: &str, Place { line, offset, .. }: Place) {
-        if form != FileForm::Codex || !record.contains("\"ordinal\"") {
+    fn order(&mut self, record: &str, Place { line, offset, .. }: Place) {
+        if self.report.form != FileForm::Codex || !record.contains("\"ordinal\"") {
             return;
         }
         let ordinal = Members::of(record, &["ordinal"]).unwrap_or_default().get("ordinal");
@@ -231,18 +280,6 @@ impl<'c> Run<'c> {
             self.find(FileFinding::of_record(FileFault::OldOrdinal, line, offset));
         }
         self.ordinal = self.ordinal.max(Some(ordinal));
-    }
-
-    /// Adds an entry to the branch.
-    fn push(&mut self, outline: Outline, place: Place) {
-        let Place { line, offset, .. } = place;
-        if outline.is_too_much {
-            self.report.too_much.get_or_insert(line);
-            self.find(FileFinding::of_record(FileFault::UnreadMessage, line, offset));
-        }
-        if let Some((_, branch)) = &mut self.branch {
-            branch.push(outline.entry, place);
-        }
     }
 
     /// Of the findings beyond the limit only the first of each kind is kept, so that the kept ones
@@ -267,54 +304,17 @@ impl<'c> Run<'c> {
         }
     }
 
-    /// Holds a record back until the form is known.
-    fn hold(&mut self, record: &str, place: Place) {
-        self.undecided_bytes += record.len();
-        self.undecided.push((record.into(), place));
-        let is_too_much =
-            self.undecided.len() >= UNDECIDED_RECORDS || self.undecided_bytes >= UNDECIDED_BYTES;
-        if let Some(form) = FileForm::detect(record) {
-            self.decide(form);
-        } else if is_too_much {
-            self.decide_plain();
-        }
-    }
-
-    /// Whether a rest of this many bytes cannot make the file a session.
-    fn is_no_session(&self, rest: u64) -> bool {
-        self.branch.is_some() && self.evidence.is_against(rest)
-    }
-
-    fn decide_plain(&mut self) {
-        let records: Vec<_> = self.undecided.iter().map(|(text, _)| &**text).collect();
-        self.decide(FileForm::of_plain(&records));
-    }
-
-    fn decide(&mut self, form: FileForm) {
-        self.branch = Some((form, Branch::new(form, self.check.window, self.check.members)));
-        let held = mem::take(&mut self.undecided);
-        self.evidence.decide(held.iter().map(|(text, place)| (place.line, form.owns(text))));
-        for (text, place) in held {
-            self.order(form, &text, place);
-            if let Some(outline) = read(form, &text, self.check.most()) {
-                self.push(outline, place);
-            }
-        }
-    }
-
     fn finish(mut self, total: u64) -> FileReport {
         if self.branch.is_none() {
             self.decide_plain();
         }
-        let walk = self.branch.take().and_then(|(form, branch)| {
-            self.report.form = form;
-            branch.finish()
-        });
-        if let Some(mut walk) = walk {
+        if let Some(mut walk) = self.branch.take().and_then(Branch::finish) {
             self.report.messages = walk.validator.len();
             self.report.pending.extend(walk.validator.pending().map(Into::into));
             self.report.unknown_api = walk.unknown_api.take();
-            walk.take_findings(self.check.asked).for_each(|finding| self.find(finding));
+            for finding in walk.take_findings(self.check.asked) {
+                self.find(finding);
+            }
         }
         let Self { evidence, mut report, .. } = self;
         report.findings.sort_by_key(|finding| finding.offset);

@@ -2,7 +2,7 @@
 //! form, and finds records that share their line with other bytes. An agent parses a line as a whole,
 //! so it cannot read such a record; `FileCheck` (`check.rs`) reports it as `FileFault::SharedLine`.
 use super::records::{Record, SkipReason, Skipped};
-use std::{collections::HashSet, mem};
+use std::mem;
 
 /// How many lines are records of the file's form, of something else, or torn. A record that shares
 /// its line with other bytes does not count: many files contain JSON.
@@ -13,9 +13,6 @@ pub(super) struct Evidence {
     torn: u64,
     /// The line that is being read, which is not counted yet.
     line: Line,
-    /// Lines with records read before the form was known that are also torn.
-    held: HashSet<u64>,
-    is_decided: bool,
 }
 
 /// The line that is being read.
@@ -34,11 +31,6 @@ struct Line {
 }
 
 impl Evidence {
-    /// `is_decided` says whether the form is known from the beginning.
-    pub(super) fn new(is_decided: bool) -> Self {
-        Self { is_decided, ..Self::default() }
-    }
-
     /// Takes bytes that are no record; returns the start of the last record if they come behind it
     /// and it is not reported yet.
     pub(super) fn skipped(&mut self, skipped: &Skipped) -> Option<u64> {
@@ -50,32 +42,18 @@ impl Evidence {
     }
 
     /// Takes a record; returns its start if it is the first that shares its line with other bytes.
-    /// `is_own` says whether it is of the form, once that is known.
-    pub(super) fn record(&mut self, record: &Record<'_>, is_own: Option<bool>) -> Option<u64> {
+    /// `is_own` says whether it is of the form.
+    pub(super) fn record(&mut self, record: &Record<'_>, is_own: bool) -> Option<u64> {
         let line = self.line(record.line);
         // A line with a record whose bytes are not all UTF-8 is not torn for that: they belong to
         // its texts.
         line.is_torn &= record.invalid == 0;
-        let is_own = is_own == Some(true);
         (line.own, line.other) = (line.own + u64::from(is_own), line.other + u64::from(!is_own));
         line.record = Some((record.offset, record.offset + record.length));
         // A record after another one is reported as `Glued`.
         line.is_reported |= record.is_glued;
         let is_behind = line.skipped.is_some_and(|first| first < record.offset);
         is_behind.then(|| line.report_once(record.offset))?
-    }
-
-    /// Sets the form: the lines of the records so far, and whether each is of the form.
-    pub(super) fn decide(&mut self, records: impl Iterator<Item = (u64, bool)>) {
-        (self.is_decided, self.line.other) = (true, 0);
-        let held = mem::take(&mut self.held);
-        for (line, is_own) in records.filter(|(line, _)| !held.contains(line)) {
-            let is_last = line == self.line.number;
-            let Line { own, other, .. } = &mut self.line;
-            let (own, other) =
-                if is_last { (own, other) } else { (&mut self.own, &mut self.other) };
-            *(if is_own { own } else { other }) += 1;
-        }
     }
 
     /// Whether this many further bytes, all of them records of the form, cannot outweigh the
@@ -98,9 +76,7 @@ impl Evidence {
         if self.line.number != number {
             let line = mem::replace(&mut self.line, Line { number, ..Line::default() });
             self.torn += u64::from(line.is_torn);
-            if !self.is_decided {
-                self.held.extend((line.is_torn && line.other > 0).then_some(line.number));
-            } else if !line.is_torn {
+            if !line.is_torn {
                 (self.own, self.other) = (self.own + line.own, self.other + line.other);
             }
         }

@@ -1,4 +1,5 @@
 //! The kinds of session files in JSON lines.
+use super::records::find_in_records;
 use crate::{
     format::{Applies, Format},
     json::Members,
@@ -65,6 +66,19 @@ fn is_claude_code(wire: &Members<'_>) -> bool {
 }
 
 impl FileForm {
+    /// The form of a file.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let mut plain = Self::Other;
+        let told = find_in_records(bytes, |record| {
+            let form = Self::detect(record);
+            if form.is_none() {
+                plain = plain.or_plain(record);
+            }
+            form
+        });
+        told.unwrap_or(plain)
+    }
+
     /// The form that follows from this record alone; `None` if several are possible.
     pub(super) fn detect(record: &str) -> Option<Self> {
         let wire = Members::of(record, &READ).ok()?;
@@ -90,18 +104,16 @@ impl FileForm {
         Format::detect(&format!("[{record}]")).map(Self::Messages)
     }
 
-    /// The form of a file of which no record alone decides the form.
-    pub(super) fn of_plain(records: &[&str]) -> Self {
-        let is_of_subagent = |record: &&str| {
-            let wire = Members::of(record, &READ).unwrap_or_default();
-            is_claude_code(&wire) && wire.is_true("isSidechain")
-        };
-        if records.iter().any(is_of_subagent) {
-            return Self::ClaudeSubagent;
+    /// The form of a file of which no record alone decides the form, this one neither; `self` is
+    /// that of the records before it.
+    pub(super) fn or_plain(self, record: &str) -> Self {
+        let wire = Members::of(record, &READ).unwrap_or_default();
+        let is_plain = || Format::AnthropicMessages.read(record).is_ok();
+        match self {
+            _ if is_claude_code(&wire) && wire.is_true("isSidechain") => Self::ClaudeSubagent,
+            Self::Other if is_plain() => Self::Messages(Format::AnthropicMessages),
+            form => form,
         }
-        let format = Format::AnthropicMessages;
-        let is_plain = records.iter().any(|record| format.read(*record).is_ok());
-        if is_plain { Self::Messages(format) } else { Self::Other }
     }
 
     /// Whether a record has the shape of this form's records.

@@ -44,7 +44,7 @@ impl FilePlan {
     pub(super) fn look_for_names(&mut self, bytes: &[u8]) {
         let ids = self.made_up();
         if self.named_elsewhere.is_none() && !ids.is_empty() {
-            self.named_elsewhere = first(SessionFile::form_of(bytes), bytes, &ids);
+            self.named_elsewhere = first(FileForm::of(bytes), bytes, &ids);
         }
     }
 }

@@ -69,6 +69,14 @@ impl SkipReason {
     }
 }
 
+impl Record<'_> {
+    /// The same with a text of its own.
+    pub(super) fn into_owned(self) -> Record<'static> {
+        let Self { text, offset, length, line, invalid, is_glued } = self;
+        Record { text: text.into_owned().into(), offset, length, line, invalid, is_glued }
+    }
+}
+
 impl fmt::Debug for Record<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Record")

@@ -61,7 +61,7 @@ impl FilePlanner {
 
     /// The repaired parts; `None` if the file must be planned as a whole.
     fn parts(&self, bytes: &[u8], progress: &mut impl FnMut(u64)) -> Option<Vec<Repaired>> {
-        let form = SessionFile::form_of(bytes);
+        let form = FileForm::of(bytes);
         if self.repair.waive_thoughts || !part::may_cut(form) {
             return None;
         }

@@ -6,7 +6,7 @@ use super::{
     form::FileForm,
     located::Located,
     path::{self, Path},
-    records::{Piece, Record, Records, Skipped, find_in_records},
+    records::{Piece, Record, Records, Skipped},
     recover::on_one_line,
     relink,
     report::FileReport,
@@ -76,7 +76,7 @@ impl SessionFile {
 
     /// Reads a file whose form may be known, and the form in which the provider is asked.
     pub(super) fn read_as(form: Option<FileForm>, bytes: Box<[u8]>, asked: Option<Format>) -> Self {
-        let form = form.unwrap_or_else(|| Self::form_of(&bytes));
+        let form = form.unwrap_or_else(|| FileForm::of(&bytes));
         let (mut parts, mut spans, mut entries) = (Vec::new(), Vec::new(), Vec::new());
         let mut records = Records::new(&*bytes).max_record(usize::MAX);
         // Reading a slice cannot fail.
@@ -104,20 +104,6 @@ impl SessionFile {
         }
         let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
         Self { bytes, form, parts, spans, entries, is_linked, asked }
-    }
-
-    /// The form of a file.
-    pub(super) fn form_of(bytes: &[u8]) -> FileForm {
-        let mut plain = FileForm::Other;
-        let told = find_in_records(bytes, |record| {
-            let form = FileForm::detect(record);
-            if form.is_none() && plain != FileForm::ClaudeSubagent {
-                let own = FileForm::of_plain(&[record]);
-                plain = if own == FileForm::Other { plain } else { own };
-            }
-            form
-        });
-        told.unwrap_or(plain)
     }
 
     /// Its form.
