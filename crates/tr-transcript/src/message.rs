@@ -234,18 +234,9 @@ impl Message {
         rules.passes_over_system && self.role() == Role::System && self.blocks().is_empty()
     }
 
-    /// The form of the provider that answered it, if it names one.
-    pub(crate) fn answered_in(&self) -> Option<Format> {
-        self.body.answered_in
-    }
-
     /// The API that answered it, if its form is not known.
     pub(crate) fn unknown_api(&self) -> Option<&str> {
         self.body.unknown_api.as_deref()
-    }
-
-    pub(crate) fn is_signed(&self) -> bool {
-        self.body.is_signed
     }
 
     pub(crate) fn item(&self) -> Option<&Item> {

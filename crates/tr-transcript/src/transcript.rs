@@ -121,7 +121,8 @@ impl Transcript {
     /// The form in which the provider is asked, for messages in an agent's own form: that of the
     /// last answer.
     pub(crate) fn asked_in(&self) -> Option<Format> {
-        self.asked.or_else(|| self.messages.iter().rev().find_map(Message::answered_in))
+        self.asked
+            .or_else(|| self.messages.iter().rev().find_map(|message| message.body.answered_in))
     }
 
     /// The API of the last answer, for messages in an agent's own form, if that API's rules are not
@@ -129,7 +130,7 @@ impl Transcript {
     #[must_use]
     pub fn unknown_api(&self) -> Option<&str> {
         let mut answers = self.messages.iter().rev();
-        let last = answers.find(|it| it.answered_in().is_some() || it.unknown_api().is_some());
+        let last = answers.find(|it| it.body.answered_in.is_some() || it.unknown_api().is_some());
         last?.unknown_api()
     }
 

@@ -253,7 +253,7 @@ impl Draft {
         let blocks = blocks.chain(self.blanks(entries).map(blank));
         let (role, blocks) = (self.role, blocks.collect());
         // If one line is not understood, the joined message is not either.
-        let mut all = self.nodes.iter().filter_map(|&node| message(node)?.unknown());
+        let mut all = self.nodes.iter().filter_map(|&node| message(node)?.body.unknown);
         let unknown = all.find(|unknown| *unknown == Unknown::Content);
         let refused =
             self.nodes.iter().find_map(|&node| message(node)?.refused().cloned()).map(Box::new);

@@ -218,7 +218,7 @@ impl<'f> BranchRepair<'f> {
         let Some(message) = self.file.entries[node].entry.as_message() else { return };
         let stays = |(at, piece): (usize, &Piece)| piece.was == Some(at);
         // A user's line with the text `""` is removed with the block that Claude Code sent for it.
-        let is_blank = message.blocks().is_empty() && message.unknown().is_none();
+        let is_blank = message.blocks().is_empty() && message.body.unknown.is_none();
         let is_blank = is_blank && message.role() == Role::User;
         if !is_blank
             && pieces.len() == message.blocks().len()

@@ -58,7 +58,8 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
     }
     let is_nothing = |&node: &usize| {
         let message = entries[node].entry.as_message();
-        message.is_some_and(|it| it.unknown() != Some(Unknown::Content) && it.refused().is_none())
+        message
+            .is_some_and(|it| it.body.unknown != Some(Unknown::Content) && it.refused().is_none())
     };
     let is_result = |&(node, block): &(usize, usize)| {
         let message = entries[node].entry.as_message();
@@ -109,7 +110,7 @@ impl Draft {
     pub(super) fn blanks(&self, entries: &[Located]) -> impl Iterator<Item = usize> {
         let is_blank = |node: &usize| {
             let message = entries[*node].entry.as_message();
-            message.is_some_and(|it| it.blocks().is_empty() && it.unknown().is_none())
+            message.is_some_and(|it| it.blocks().is_empty() && it.body.unknown.is_none())
         };
         let is_asked = self.role == Role::User && self.nodes.len() > 1;
         self.nodes.iter().copied().filter(move |node| is_asked && is_blank(node))

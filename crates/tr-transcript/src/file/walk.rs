@@ -57,7 +57,7 @@ impl Walk {
             self.first = self.validator.len();
         }
         self.places.push_back(Places { message: at, blocks });
-        match (message.answered_in(), message.unknown_api()) {
+        match (message.body.answered_in, message.unknown_api()) {
             (Some(format), _) => (self.asked, self.unknown_api) = (Some(format), None),
             (None, Some(api)) => self.unknown_api = Some(api.into()),
             (None, None) => {}

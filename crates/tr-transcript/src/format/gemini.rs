@@ -155,7 +155,7 @@ impl Form for Gemini {
 
     /// The provider demands a signature for each step with calls.
     fn waive_thoughts(&self, messages: &[Message]) -> Vec<(usize, String)> {
-        let unsigned = messages.iter().enumerate().filter(|(_, message)| !message.is_signed());
+        let unsigned = messages.iter().enumerate().filter(|(_, message)| !message.body.is_signed);
         let waive = |(at, message): (usize, &Message)| {
             let mut calls = message.blocks().iter().map(|block| &block.span);
             let span = calls.find(|span| is_call(message.text(span)))?;

@@ -40,11 +40,6 @@ impl Message {
         whole.into_iter().chain(around.into_iter().flatten()).chain(blocks)
     }
 
-    /// The unknown part of it, apart from its blocks.
-    pub(crate) fn unknown(&self) -> Option<Unknown> {
-        self.body.unknown
-    }
-
     /// The member that its provider refuses on its own.
     pub(crate) fn refused(&self) -> Option<&Refused> {
         self.body.refused.as_deref()

@@ -87,7 +87,7 @@ fn without_blanks(
     };
     let mut kept = Vec::with_capacity(all.len());
     for (was, message) in all.iter().enumerate() {
-        if message.unknown().is_none() && is_nothing(was, message) {
+        if message.body.unknown.is_none() && is_nothing(was, message) {
             log.act(ActionKind::RemoveEmptyMessage, was, None);
         } else {
             kept.push((was, message.clone()));
@@ -286,7 +286,8 @@ impl Writer<'_, '_> {
             }
             pieces.push(Piece { was: Some(block), text: self.listed(at, block) });
         }
-        if !has_content && message.unknown().is_some() && message.tool_results().next().is_some() {
+        if !has_content && message.body.unknown.is_some() && message.tool_results().next().is_some()
+        {
             (pieces, has_content) = (in_place_of_moved(self.format), true);
         }
         let is_same = |(place, piece): (usize, &Piece)| {

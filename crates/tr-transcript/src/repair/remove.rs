@@ -55,7 +55,7 @@ fn without_orphans(transcript: &Transcript, log: &mut Log) -> Vec<(usize, Messag
             log.act(ActionKind::RemoveOrphan, at, Some(id));
             log.lose(LossKind::Result, at, id, None);
         }
-        let had_nothing_known = message.blocks().is_empty() && message.unknown().is_some();
+        let had_nothing_known = message.blocks().is_empty() && message.body.unknown.is_some();
         if orphans.len() == message.blocks().len() && !had_nothing_known {
             log.act(ActionKind::RemoveEmptyMessage, at, None);
         } else {

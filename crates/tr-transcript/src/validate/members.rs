@@ -96,7 +96,7 @@ impl Validator {
 
     /// Reports unknown parts.
     pub(super) fn check_blocks(&mut self, message: &Message) {
-        if message.unknown() == Some(Unknown::Content) {
+        if message.body.unknown == Some(Unknown::Content) {
             self.report(Fault::UnknownMessage, self.len, None, None);
         }
         let faults = message.blocks().iter().enumerate().filter_map(|(at, block)| {
@@ -113,7 +113,7 @@ impl Validator {
     }
 
     pub(super) fn check_blanks(&mut self, message: &Message, refused: Blanks) {
-        if message.unknown() == Some(Unknown::Content) {
+        if message.body.unknown == Some(Unknown::Content) {
             return;
         }
         let blocks = message.blocks();
@@ -147,7 +147,7 @@ impl Validator {
         let applies = |refused: &&Refused| applies.to(refused);
         let (at, is_assistant) = (self.len, message.role() == Role::Assistant);
         let says_nothing =
-            message.blocks().is_empty() && message.unknown() != Some(Unknown::Content);
+            message.blocks().is_empty() && message.body.unknown != Some(Unknown::Content);
         let asks_content = rules.blanks == Blanks::Texts && says_nothing;
         let is_empty = asks_content && is_assistant;
         if let Some(empty) = std::mem::replace(&mut members.empty, is_empty.then_some(at)) {
@@ -158,7 +158,7 @@ impl Validator {
         }
         // Avoids a second finding for the same content, and judges no unknown part.
         let is_found = asks_content && message.role() == Role::User
-            || message.unknown() == Some(Unknown::Content);
+            || message.body.unknown == Some(Unknown::Content);
         if let Some(refused) = message.refused().filter(|_| !is_found).filter(applies) {
             self.report_refused(refused, at, None, None);
         }

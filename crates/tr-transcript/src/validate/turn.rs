@@ -32,8 +32,8 @@ impl Turn {
                 _ => None,
             });
         let Some(first) = first else { return Vec::new() };
-        self.is_signed |= message.is_signed();
-        if !message.is_signed() {
+        self.is_signed |= message.body.is_signed;
+        if !message.body.is_signed {
             self.unsigned.push(first);
         }
         if self.is_signed { mem::take(&mut self.unsigned) } else { Vec::new() }

@@ -188,8 +188,9 @@ fn seen(entry: &Entry) -> String {
     let what = match what {
         What::Message { message, group } => {
             let blocks: Vec<_> = message.blocks().iter().map(block).collect();
-            let unknown = message.unknown().filter(|it| *it == Unknown::Content);
-            let shown = (message.role(), group, message.answered_in(), unknown, message.refused());
+            let unknown = message.body.unknown.filter(|it| *it == Unknown::Content);
+            let shown =
+                (message.role(), group, message.body.answered_in, unknown, message.refused());
             format!("{shown:?} {blocks:?}")
         }
         what => format!("{what:?}"),

@@ -40,7 +40,7 @@ impl Copies {
             *uses.entry(used.id.clone()).or_default() += 1;
         }
         let has_no_turn =
-            |message: &Message| message.unknown().is_none() && message.has_only_results();
+            |message: &Message| message.body.unknown.is_none() && message.has_only_results();
         let mut turns = vec![0];
         for message in messages {
             turns.push(turns[turns.len() - 1] + usize::from(!has_no_turn(message)));
