@@ -72,10 +72,10 @@ impl<'f> Parts<'f> {
         bytes: &'f [u8],
         mut index: Index,
         report: FileReport,
-        check: FileCheck,
+        check: &FileCheck,
     ) -> Self {
         let cuts = index.cuts(bytes);
-        let check = FileCheck { asked: report.asked, window: usize::MAX, ..check };
+        let check = FileCheck { asked: report.asked, window: usize::MAX, ..check.clone() };
         Self { bytes, form: report.form, check, index, cuts, report }
     }
 

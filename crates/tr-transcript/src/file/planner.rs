@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 ///
 /// # Memory
 ///
-/// About the file's size once more, the new file included, if it can be cut near the damage: before
+/// About one and a half times the file's size, the new file included, if it can be cut near the damage: before
 /// a turn or a step that shares no id or link with what precedes it. Otherwise about eight times
 /// the file's size.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl FilePlanner {
         let mut index = Index::default();
         let each = &mut |entry: &Entry, place| index.push(entry, place);
         let report = check.run_each(bytes, |done| progress(2 * done), each).ok()?;
-        let parts = Parts::new(bytes, index, report, check);
+        let parts = Parts::new(bytes, index, report, &check);
         let (cuts, findings) = (&parts.cuts, &parts.report.findings);
         if findings.iter().any(|found| found.fault == FileFault::UnsurePlace) {
             return None;
