@@ -144,14 +144,14 @@ impl<'t> Object<'t> for Line<'t> {
 }
 
 impl Line<'_> {
-    fn claude_code(self, takes_sides: bool) -> Option<Entry> {
+    fn claude_code(&mut self, takes_sides: bool) -> Option<Entry> {
         if self.is_sidechain == Some(true) && !takes_sides {
             return Some(Entry::OUTSIDE);
         }
         let is_shown = ![self.is_api_error, self.is_transcript_only].contains(&Some(true));
         let what = match (self.kind.flatten(), self.subtype.flatten()) {
             (Some("user" | "assistant"), _) if is_shown => {
-                let message = self.message?;
+                let message = self.message.as_mut()?;
                 let group = message.id.flatten().map(Name::from);
                 What::Message { message: message.anthropic()?, group }
             }
@@ -162,10 +162,10 @@ impl Line<'_> {
         Some(entry(self.uuid, self.parent_uuid, what))
     }
 
-    fn openclaw(self) -> Option<Entry> {
+    fn openclaw(&mut self) -> Option<Entry> {
         let what = match self.kind.flatten() {
             Some("message") => {
-                let message = self.message?;
+                let message = self.message.as_mut()?;
                 What::Message { message: message.openclaw()?, group: None }
             }
             Some(

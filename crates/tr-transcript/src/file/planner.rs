@@ -17,9 +17,9 @@ use std::cmp::Reverse;
 ///
 /// # Memory
 ///
-/// About one and a half times the file's size, the new file included, if it can be cut near the damage: before
-/// a turn or a step that shares no id or link with what precedes it. Otherwise about eight times
-/// the file's size.
+/// About one and a half times the file's size, the new file included, if it can be cut near the
+/// damage: before a turn or a step that shares no id or link with what precedes it. Otherwise about
+/// eight times the file's size.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct FilePlanner {

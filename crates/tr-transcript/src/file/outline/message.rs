@@ -54,7 +54,7 @@ impl Body<'_> {
     }
 
     /// `None` where the message is not fully understood, here and below.
-    pub(super) fn anthropic(self) -> Option<Message> {
+    pub(super) fn anthropic(&mut self) -> Option<Message> {
         if self.others.flatten().is_some() || self.tool_call_id.flatten().is_some() {
             return None;
         }
@@ -63,24 +63,25 @@ impl Body<'_> {
             "assistant" => Role::Assistant,
             _ => return None,
         };
-        let Content { blocks, is_text, .. } = self.content?;
-        match &*blocks {
+        let Content { blocks, is_text, .. } = self.content.as_mut()?;
+        match &**blocks {
             // An empty text is an empty content, not an empty block.
             [] => None,
-            [Block { kind: Kind::Text(Blank::Empty), .. }] if is_text => None,
+            [Block { kind: Kind::Text(Blank::Empty), .. }] if *is_text => None,
             [Block { kind: Kind::Text(blank), .. }] => Some(with_text(role, *blank)),
             // It may be a thought.
             blocks if role == Role::User && blocks.iter().any(|it| it.kind == Kind::Other) => None,
-            _ => Some(message(role, blocks, None)),
+            _ => Some(message(role, mem::take(blocks), None)),
         }
     }
 
-    pub(super) fn openclaw(self) -> Option<Message> {
-        let Content { blocks, is_text, is_synthetic, .. } = self.content.unwrap_or_default();
+    pub(super) fn openclaw(&mut self) -> Option<Message> {
+        let Content { blocks, is_text, is_synthetic, .. } = self.content.get_or_insert_default();
         match self.role? {
             "user" => Some(message(Role::User, Vec::new(), None)),
             "assistant"
-                if !is_text && !matches!(self.stop_reason.flatten(), Some("error" | "aborted")) =>
+                if !*is_text
+                    && !matches!(self.stop_reason.flatten(), Some("error" | "aborted")) =>
             {
                 let api = self.api.flatten();
                 let answered_in = api.and_then(format::form_of_api);
@@ -88,10 +89,10 @@ impl Body<'_> {
                 if self.others.flatten().is_some() || is_unknown {
                     return None;
                 }
-                Some(message(Role::Assistant, blocks, answered_in))
+                Some(message(Role::Assistant, mem::take(blocks), answered_in))
             }
             "toolResult" => {
-                let is_synthetic = blocks.len() == 1 && is_synthetic;
+                let is_synthetic = blocks.len() == 1 && *is_synthetic;
                 let result = result(self.tool_call_id.flatten(), is_synthetic);
                 Some(message(Role::Tool, vec![block(result)], None))
             }
@@ -138,10 +139,9 @@ impl<'t> Visitor<'t> for &mut Content {
     fn visit_seq<A: SeqAccess<'t>>(self, mut from: A) -> Result<(), A::Error> {
         let mut part = Part::default();
         while from.next_element_seed(ReadInto(&mut part))?.is_some() {
-            let Part { text, .. } = part;
-            self.is_synthetic = self.is_openclaws && is_synthetic(text.flatten());
-            let part = mem::take(&mut part);
+            self.is_synthetic = self.is_openclaws && is_synthetic(part.text.flatten());
             let block = if self.is_openclaws { part.openclaw() } else { part.anthropic() };
+            part = Part::default();
             let block = block.ok_or_else(|| A::Error::custom("a block of another kind"))?;
             // Most messages have one block.
             self.blocks.reserve_exact(usize::from(self.blocks.is_empty()));
@@ -189,7 +189,7 @@ impl<'t> Object<'t> for Part<'t> {
 }
 
 impl Part<'_> {
-    fn anthropic(self) -> Option<Block> {
+    fn anthropic(&self) -> Option<Block> {
         let id = self.id.flatten();
         Some(block(match self.kind.flatten().unwrap_or_default() {
             "tool_use" => {
@@ -211,7 +211,7 @@ impl Part<'_> {
         }))
     }
 
-    fn openclaw(self) -> Option<Block> {
+    fn openclaw(&self) -> Option<Block> {
         Some(block(match self.kind.flatten()? {
             "toolCall" => (self.is_named(usize::MAX) && is_object(self.arguments))
                 .then(|| used(self.id.flatten()))?,
