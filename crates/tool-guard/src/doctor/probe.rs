@@ -15,7 +15,7 @@ use tokio::{
 };
 use tr_core::printable;
 
-/// How many of them are told.
+/// The most of them that the doctor names.
 const MOST_TOLD: usize = 5;
 /// How much of the standard error is read for its last line.
 const MOST_SAID: u64 = 64 << 10;

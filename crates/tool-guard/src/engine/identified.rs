@@ -1,11 +1,11 @@
-//! Calls under the key of another: what is told of the call before.
-use super::tool::ServerLink;
+//! Calls under the key of another: what the caller learns of the call before.
+use super::{failure::Conflict, tool::ServerLink};
 use crate::terminal::short_id;
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, fmt};
 use tool_reliability::idempotency::{DedupeRecord, RecordState};
 use tr_core::{
-    BoxError, FailureInfo, Ran, ToolCall, ToolOutcome, Verdict,
+    BoxError, ToolCall, ToolOutcome,
     canonical::{Digest, Key, Rules},
     classify, code, printable,
 };
@@ -21,15 +21,6 @@ struct Before {
     /// The names of the params that differ, if the params that say what is wanted recognize the call; none of another
     /// caller's call.
     differ: Vec<String>,
-}
-
-/// A call that is not run, since another call has its key.
-#[derive(Debug, thiserror::Error)]
-#[error("{before}; this one did not run")]
-pub(super) struct Conflict {
-    before: Before,
-    #[source]
-    facts: FailureInfo,
 }
 
 /// Runs a call with this key, and adds what is to be said of the one before.
@@ -78,8 +69,7 @@ impl Before {
     /// The end of this call, with what is to be said of the one before.
     fn told(self, mut end: Result<ToolOutcome, BoxError>) -> Result<ToolOutcome, BoxError> {
         if is_conflict(&end) {
-            let facts = FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent);
-            return Err(Conflict { before: self, facts }.into());
+            return Err(Conflict::new(format!("{self}; this one did not run")).into());
         }
         if let Ok(outcome) = &mut end
             && self.state == RecordState::Failed

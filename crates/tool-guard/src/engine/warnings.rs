@@ -1,5 +1,5 @@
 //! What the model must know beside a failure: whether the call may have run, and where to turn to.
-use super::identified::Conflict;
+use super::failure::Conflict;
 use super::unknowns::{BlockedByEqual, Trace, Unknowns, ask_about, leaves_unknown};
 use std::time::Duration;
 use tr_core::{

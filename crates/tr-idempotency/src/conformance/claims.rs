@@ -186,7 +186,7 @@ pub(super) async fn a_failed_call_is_corrected_by_one_with_other_params(
         must!(matches!(plain, Claimed::Conflict) => "other params were no conflict: {plain:?}");
         let grant = granted(cx.other.claim(&other(key, true)).await?)?;
         must!(grant.token.epoch > token.epoch => "the epoch does not grow");
-        must!(grant.before.is_none() => "the other call's run is told as one of this call");
+        must!(grant.before.is_none() => "the other call's run counts as one of this call");
         let first = cx.store.claim(&ClaimRequest { corrects: true, ..cx.claim(key) }).await?;
         must!(matches!(first, Claimed::Conflict) => "two calls run under one key: {first:?}");
     }

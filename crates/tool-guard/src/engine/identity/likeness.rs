@@ -1,5 +1,5 @@
-//! Params as they are compared with those of a call of unknown outcome: without what a model writes anew when it asks
-//! again.
+//! Params as they are compared with those of a call of unknown outcome: without what a model writes again for each
+//! request.
 use super::digest;
 use icu_normalizer::ComposingNormalizerBorrowed;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use tr_core::{
 };
 
 /// Members that name a request or say when it was made, in lower case and without `_` and `-`.
-const ANEW: [&str; 24] = [
+const PER_REQUEST: [&str; 24] = [
     "clientrequestid",
     "clientrequesttoken",
     "clienttimestamp",
@@ -50,11 +50,11 @@ pub(crate) fn likeness(call: &ToolCall) -> Digest {
     alike.unwrap_or_else(|_| digest(call))
 }
 
-/// Leaves out members that are written anew, and those that are `null`; strings are compared in NFC.
+/// Leaves out members that belong to one request, and those that are `null`; strings are compared in NFC.
 fn leave_out(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            members.retain(|name, value| !value.is_null() && !is_anew(name));
+            members.retain(|name, value| !value.is_null() && !is_per_request(name));
             members.values_mut().for_each(leave_out);
         }
         Value::Array(elements) => elements.iter_mut().for_each(leave_out),
@@ -65,10 +65,10 @@ fn leave_out(value: &mut Value) {
     }
 }
 
-fn is_anew(name: &str) -> bool {
+fn is_per_request(name: &str) -> bool {
     let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
     let name: String = letters.flat_map(char::to_lowercase).collect();
-    ANEW.contains(&&*name)
+    PER_REQUEST.contains(&&*name)
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_anew_does_not_count() {
+    fn what_belongs_to_one_request_does_not_count() {
         for again in [
             r#"{"cents":5,"idempotency_key":"b"}"#,
             r#"{"cents":5,"Idempotency-Key":7,"memo":null}"#,
