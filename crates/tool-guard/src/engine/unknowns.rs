@@ -50,8 +50,8 @@ pub(crate) struct Equals {
     /// The shared key.
     pub(crate) key: Key,
     who: Who,
-    /// Names who may get the call's answer.
-    owner: Digest,
+    /// Names who may get the call's answer, for which params.
+    owner: (Digest, Digest),
 }
 
 /// The keys by which a call is found after it has ended.
@@ -102,7 +102,7 @@ struct Late {
     answer: Option<ToolOutcome>,
     /// When it came.
     at: Instant,
-    owner: Digest,
+    owner: (Digest, Digest),
     /// Whether it is given each time, as its tool declares; else its caller had given up, and it is given once.
     is_declared: bool,
 }
@@ -130,11 +130,12 @@ impl Since {
 }
 
 impl Unknowns {
-    /// Identifies the call under the key `own`, or one without an id, among equal calls; its answer is its owner's.
-    pub(crate) fn equals(&self, key: Key, own: Option<Key>, owner: &str) -> Equals {
+    /// Identifies the call under the key `own`, or one without an id, among equal calls; its answer is its owner's, for the
+    /// params with this digest.
+    pub(crate) fn equals(&self, key: Key, own: Option<Key>, owner: &str, params: Digest) -> Equals {
         let number = || Who::Numbered(self.numbers.fetch_add(1, Ordering::Relaxed));
         let who = own.map_or_else(number, Who::Known);
-        Equals { key, who, owner: Digest::of_bytes(owner) }
+        Equals { key, who, owner: (Digest::of_bytes(owner), params) }
     }
 
     /// Registers that the call of this tool, which has this record, may have run.
@@ -314,8 +315,13 @@ pub(crate) fn ended(end: &Result<ToolOutcome, BoxError>, record: Option<Key>) ->
     }
 }
 
-/// What is noted of a record's call: the digest of its params as equal calls are compared.
+/// What is noted of a record's call whose params have what does not count: their digest as equal calls are compared.
 pub(crate) const ALIKE: &str = "alike";
+
+/// The digest as it is noted.
+pub(crate) fn noted(alike: Digest) -> String {
+    format!("{:x}", alike.short())
+}
 
 /// The call that blocks this one among the records of its conversation that another process left, by the digests of its
 /// params: as they are, and as they are compared.
@@ -330,8 +336,11 @@ pub(crate) async fn in_store(
 ) -> Result<Option<BlockedByEqual>, NotCompared> {
     let parts = call.parts();
     let mut found = records.unknown_equals(session, &digest, LISTED).await?;
+    if found.records.is_empty() && alike != digest {
+        found.records = records.unknown_equals(session, &alike, LISTED).await?.records;
+    }
     if found.records.is_empty() {
-        let alike = alike.to_string();
+        let alike = noted(alike);
         let is_alike = |it: &DedupeRecord| it.request.about.get(ALIKE) == Some(&alike);
         let others = records.unknown_of(session, LISTED).await?.records;
         found.records.extend(others.into_iter().filter(is_alike));

@@ -8,8 +8,9 @@ use crate::{
     },
 };
 use bytes::Buf;
+use futures_util::FutureExt as _;
 use std::io;
-use tokio::{net::unix::pipe, time::Instant};
+use tokio::{io::AsyncReadExt as _, net::unix::pipe, time::Instant};
 
 /// A server's process on pipes.
 #[derive(Debug)]
@@ -85,13 +86,14 @@ impl Pipes {
 
     /// Reads what there is, up to a limit.
     fn read(&mut self) -> PipeEvent {
-        let Some(output) = &self.output else { return PipeEvent::Ended };
+        let Some(output) = &mut self.output else { return PipeEvent::Ended };
         let mut bytes = 0;
         while bytes < BYTES_AT_ONCE {
-            match output.try_read_buf(self.lines.buffer()) {
-                Ok(read @ 1..) => bytes += read,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Ok(0) | Err(_) => return self.end_output(),
+            // Unlike `try_read_buf`, it does not ask once more after a read that left room.
+            match output.read_buf(self.lines.buffer()).now_or_never() {
+                Some(Ok(read @ 1..)) => bytes += read,
+                Some(_) => return self.end_output(),
+                None => break,
             }
         }
         if self.exited.is_some() {

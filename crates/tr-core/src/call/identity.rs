@@ -102,10 +102,12 @@ impl ToolManifest {
     /// The digest of the params that say what is wanted, of these params.
     #[must_use]
     pub fn identity_of(&self, params: &str) -> Option<Digest> {
+        if self.identity.is_empty() {
+            return None;
+        }
         let params: &RawValue = serde_json::from_str(params).ok()?;
         let values: Option<Vec<_>> = self.identity.iter().map(|it| at(params, it)).collect();
-        let values = values.filter(|values| !values.is_empty())?.join(",");
-        Digest::of_params(format!("[{values}]"), &Rules::exact()).ok()
+        Digest::of_params(format!("[{}]", values?.join(",")), &Rules::exact()).ok()
     }
 }
 

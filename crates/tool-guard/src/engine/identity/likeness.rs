@@ -1,6 +1,6 @@
 //! Params as they are compared with those of a call of unknown outcome: without what a model writes again for each
 //! request.
-use super::digest;
+use crate::wire::elements::string_end;
 use icu_normalizer::ComposingNormalizerBorrowed;
 use serde_json::Value;
 use tr_core::{
@@ -36,18 +36,39 @@ const PER_REQUEST: [&str; 24] = [
     "traceid",
 ];
 
-/// The digest of a call's params as they are compared with those of a call of unknown outcome. Nothing is joined or
-/// replayed by it.
-pub(crate) fn likeness(call: &ToolCall) -> Digest {
-    let rules = call.manifest().map_or_else(Rules::default, |tool| tool.rules.clone());
+/// The digest of a call's params as they are compared with those of a call of unknown outcome: mostly the `exact` one.
+/// Nothing is joined or replayed by it.
+pub(crate) fn likeness(call: &ToolCall, exact: Digest) -> Digest {
     let params = call.parts().params.get();
+    if !may_leave_out(params) {
+        return exact;
+    }
+    let rules = call.manifest().map_or_else(Rules::default, |tool| tool.rules.clone());
     let value = call.digest().ok().filter(|_| !rules.keeps_volatile());
     let Some(Ok(mut value)) = value.map(|_| serde_json::from_str(params)) else {
-        return digest(call);
+        return exact;
     };
     leave_out(&mut value);
     let alike = Digest::of_params(value.to_string(), &rules.for_own_params());
-    alike.unwrap_or_else(|_| digest(call))
+    alike.unwrap_or(exact)
+}
+
+/// Whether params may have something that does not count, in one pass: most have nothing.
+fn may_leave_out(params: &str) -> bool {
+    let mut rest = params.as_bytes();
+    while let Some(at) = memchr::memchr(b'"', rest) {
+        let Some(end) = string_end(&rest[at + 1..]) else { return true };
+        let (before, text) = (&rest[..at], &rest[at + 1..at + end]);
+        rest = &rest[at + 1 + end..];
+        let is_name = rest.trim_ascii_start().starts_with(b":");
+        let is_per_request =
+            |name: &[u8]| name.contains(&b'\\') || str::from_utf8(name).is_ok_and(is_per_request);
+        // Outside of strings, only `null` has an n.
+        if before.contains(&b'n') || is_name && is_per_request(text) {
+            return true;
+        }
+    }
+    rest.contains(&b'n') || !params.is_ascii()
 }
 
 /// Leaves out members that belong to one request, and those that are `null`; strings are compared in NFC.
@@ -66,6 +87,10 @@ fn leave_out(value: &mut Value) {
 }
 
 fn is_per_request(name: &str) -> bool {
+    const LONGEST: usize = 40;
+    if name.len() > LONGEST {
+        return false;
+    }
     let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
     let name: String = letters.flat_map(char::to_lowercase).collect();
     PER_REQUEST.contains(&&*name)
@@ -74,10 +99,14 @@ fn is_per_request(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::identity::digest;
     use tr_core::Params;
 
     fn alike(a: &str, b: &str) -> bool {
-        let of = |text: &str| likeness(&ToolCall::new("pay", Params::from_text(text).unwrap()));
+        let of = |text: &str| {
+            let call = ToolCall::new("pay", Params::from_text(text).unwrap());
+            likeness(&call, digest(&call))
+        };
         of(a) == of(b)
     }
 

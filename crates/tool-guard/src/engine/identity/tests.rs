@@ -28,7 +28,7 @@ fn call_with(client: &Client, meta: &str, effect: Effect, params: &str) -> ToolC
 }
 
 fn equals(client: &Client, call: &ToolCall) -> Key {
-    client.equals(call, likeness(call))
+    client.equals(call, likeness(call, digest(call)))
 }
 
 fn key(connection: &str, meta: &str) -> Option<Key> {

@@ -55,18 +55,20 @@ impl Proxy {
             self.wire.lock().in_flight.name(&mcp.id, own);
         }
         let store = self.wire.store().filter(|_| effect == Effect::Mutating);
-        let alike = (effect == Effect::Mutating).then(|| identity::likeness(&call));
+        // Once: a change of the call forgets its digest.
+        let digests = (effect == Effect::Mutating).then(|| {
+            let exact = identity::digest(&call);
+            [exact, identity::likeness(&call, exact)]
+        });
         let is_kept = own.is_some() && (store.is_some() || call.is_identified());
-        if let Some(alike) = alike.filter(|_| is_kept) {
-            call.parts_mut().idempotency.about = Some(self.about(&call, alike));
+        if let Some(digests) = digests.filter(|_| is_kept) {
+            call.parts_mut().idempotency.about = Some(self.about(&call, digests));
         }
         mcp.trace = Trace {
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
-            equals: alike.map(|alike| {
+            equals: digests.map(|[exact, alike]| {
                 let owner = self.client.owner(call.parts().idempotency.continues);
-                // A late answer is for the same params alone.
-                let owner = format!("{owner} {}", identity::digest(&call));
-                self.wire.unknowns.equals(self.client.equals(&call, alike), own, &owner)
+                self.wire.unknowns.equals(self.client.equals(&call, alike), own, &owner, exact)
             }),
             is_of_caller: self.client.is_over_http(),
             late: call.manifest().and_then(|tool| tool.late).filter(|_| !is_keyed),
@@ -112,9 +114,8 @@ impl Proxy {
             }
             let compares = barring.is_some() && is_in_conversation && barred.is_none();
             let session = identity::session_of_equals(&call).filter(|_| compares);
-            let barred = match (store, session, alike) {
-                (Some(store), Some(session), Some(alike)) => {
-                    let digests = [identity::digest(&call), alike];
+            let barred = match (store, session, digests) {
+                (Some(store), Some(session), Some(digests)) => {
                     unknowns::in_store(&store, &call, session, digests).await
                 }
                 _ => Ok(barred),
@@ -142,12 +143,14 @@ impl Proxy {
     }
 
     /// What a person who settles the call reads of it.
-    fn about(&self, call: &ToolCall, alike: Digest) -> Box<str> {
+    fn about(&self, call: &ToolCall, [exact, alike]: [Digest; 2]) -> Box<str> {
         let mut lines = format!("server: {}\nguard: process {}", self.server, process::id());
         if let Some(client) = &self.client_name {
             let _ = write!(lines, "\nclient: {}", printable(client));
         }
-        let _ = write!(lines, "\n{ALIKE}: {alike}");
+        if alike != exact {
+            let _ = write!(lines, "\n{ALIKE}: {}", unknowns::noted(alike));
+        }
         if call.is_identified() {
             let _ = write!(lines, "\n{PARAMS}: {}", noted(call.parts().params.get()));
         }

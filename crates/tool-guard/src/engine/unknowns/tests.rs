@@ -10,14 +10,14 @@ fn key(byte: u8) -> Key {
 #[tokio::test(start_paused = true)]
 async fn an_unknown_call_bars_its_equals_for_ten_minutes_and_not_itself() {
     let all = Unknowns::default();
-    let call = all.equals(key(1), Some(key(9)), "a");
+    let call = all.equals(key(1), Some(key(9)), "a", Digest::of_bytes(""));
     all.note(call, Some(key(9)), Earlier::NoAnswer, "pay");
     assert!(all.bars(&key(1), None).is_some_and(|barred| barred.key == Some(key(9))));
     assert!(all.bars(&key(1), Some(key(8))).is_some());
     assert!(all.bars(&key(1), Some(key(9))).is_none() && all.bars(&key(2), None).is_none());
     all.ended_late(&call, &Resolution::DidNotRun);
     assert!(all.bars(&key(1), None).is_none());
-    all.note(all.equals(key(1), None, "a"), None, Earlier::NoAnswer, "pay");
+    all.note(all.equals(key(1), None, "a", Digest::of_bytes("")), None, Earlier::NoAnswer, "pay");
     tokio::time::advance(BARS).await;
     assert!(all.bars(&key(1), None).is_none());
 }
@@ -27,13 +27,19 @@ async fn each_of_several_equal_calls_bars_until_its_own_end_is_known() {
     for records in [[None, None], [Some(key(8)), Some(key(9))], [None, Some(key(9))]] {
         for order in [[0, 1], [1, 0]] {
             let all = Unknowns::default();
-            let calls = records.map(|record| (all.equals(key(1), record, "a"), record));
+            let calls = records
+                .map(|record| (all.equals(key(1), record, "a", Digest::of_bytes("")), record));
             for (call, record) in calls {
                 all.note(call, record, Earlier::NoAnswer, "pay");
             }
             if records[1].is_some() {
                 // A repeat under the same id is the same call.
-                all.note(all.equals(key(1), records[1], "a"), records[1], Earlier::NoAnswer, "pay");
+                all.note(
+                    all.equals(key(1), records[1], "a", Digest::of_bytes("")),
+                    records[1],
+                    Earlier::NoAnswer,
+                    "pay",
+                );
             }
             all.ended_late(&calls[order[0]].0, &Resolution::DidNotRun);
             let (_, left) = calls[order[1]];
@@ -47,7 +53,7 @@ async fn each_of_several_equal_calls_bars_until_its_own_end_is_known() {
 #[tokio::test(start_paused = true)]
 async fn a_breaker_knows_of_which_tool_a_call_may_have_run() {
     let all = Unknowns::default();
-    let call = all.equals(key(1), None, "a");
+    let call = all.equals(key(1), None, "a", Digest::of_bytes(""));
     all.note(call, None, Earlier::Failure, "pay");
     assert!(all.has_of("pay") && !all.has_of("search"));
     all.answered_late(&call);
@@ -62,7 +68,8 @@ async fn a_late_answer_is_its_owners_and_one_too_large_is_not_kept() {
     for (how, is_kept) in [(done(9), true), (done(KEPT), false), (Resolution::DoneNotKept, false)] {
         for is_noted in [true, false] {
             let all = Unknowns::default();
-            let [mine, again] = [(); 2].map(|()| all.equals(key(1), None, "a"));
+            let [mine, again] =
+                [(); 2].map(|()| all.equals(key(1), None, "a", Digest::of_bytes("")));
             let note = || all.note(mine, None, Earlier::NoAnswer, "pay");
             let is_told = || {
                 // Whichever is known first, of the end and of the caller that gave up.
@@ -74,8 +81,14 @@ async fn a_late_answer_is_its_owners_and_one_too_large_is_not_kept() {
             };
             is_told();
             assert!(all.bars(&key(1), None).is_none() && !all.has_of("pay"));
-            assert!(all.take_late(&all.equals(key(1), None, "b")).is_none(), "another's");
-            assert!(all.take_late(&all.equals(key(2), None, "a")).is_none(), "another call");
+            assert!(
+                all.take_late(&all.equals(key(1), None, "b", Digest::of_bytes(""))).is_none(),
+                "another's"
+            );
+            assert!(
+                all.take_late(&all.equals(key(2), None, "a", Digest::of_bytes(""))).is_none(),
+                "another call"
+            );
             assert_eq!(all.take_late(&again).unwrap().0.is_some(), is_kept);
             assert!(all.take_late(&again).is_none(), "once");
             is_told();
@@ -92,7 +105,7 @@ async fn a_late_answer_is_its_owners_and_one_too_large_is_not_kept() {
 async fn late_answers_that_have_expired_take_no_room() {
     let all = Unknowns::default();
     let half = Resolution::Done(ToolOutcome::success(json!("x".repeat(KEPT / 2 + 1))));
-    let calls = [(); 3].map(|()| all.equals(key(1), None, "a"));
+    let calls = [(); 3].map(|()| all.equals(key(1), None, "a", Digest::of_bytes("")));
     all.ended_late(&calls[0], &half);
     all.ended_late(&calls[1], &half);
     assert!(all.take_late(&calls[2]).unwrap().0.is_some());
@@ -109,7 +122,12 @@ async fn there_is_room_for_as_many_as_may_be_and_the_first_goes() {
     for number in 0..=MOST as u32 {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&number.to_le_bytes());
-        all.note(all.equals(Key::from_bytes(bytes), None, "a"), None, Earlier::NoAnswer, "pay");
+        all.note(
+            all.equals(Key::from_bytes(bytes), None, "a", Digest::of_bytes("")),
+            None,
+            Earlier::NoAnswer,
+            "pay",
+        );
         tokio::time::advance(Duration::from_micros(1)).await;
     }
     assert_eq!(lock(&all.calls).len(), MOST);
