@@ -89,7 +89,7 @@ impl Pipes {
         let Some(output) = &mut self.output else { return PipeEvent::Ended };
         let mut bytes = 0;
         while bytes < BYTES_AT_ONCE {
-            // Unlike `try_read_buf`, it does not ask once more after a read that left room.
+            // Unlike `try_read_buf`, it does not ask once more after a read that did not fill the buffer.
             match output.read_buf(self.lines.buffer()).now_or_never() {
                 Some(Ok(read @ 1..)) => bytes += read,
                 Some(_) => return self.end_output(),

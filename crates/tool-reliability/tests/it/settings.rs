@@ -65,6 +65,16 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
         &["sessions.where"],
     ),
     (
+        "crates/tool-guard/tests/it/mcp/identity.rs",
+        "a_payment_that_is_dispatched_twice_or_asked_again_is_made_once",
+        &["tools.*.keys.identity"],
+    ),
+    (
+        "crates/tool-guard/tests/it/mcp/identity.rs",
+        "an_answer_that_may_not_have_been_read_is_given_again_where_that_is_declared",
+        &["tools.*.keys.late"],
+    ),
+    (
         "tests/serve/main.rs",
         "a_key_aware_tool_gets_the_key_and_its_own_method",
         &["tools.*.url", "tools.*.method"],

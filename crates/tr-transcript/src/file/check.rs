@@ -1,7 +1,6 @@
 //! Checks a session file while it is read, in bounded memory.
 use super::{
     branch::Branch,
-    entry::Entry,
     evidence::Evidence,
     finding::{FileFault, FileFinding},
     form::FileForm,
@@ -132,19 +131,9 @@ impl FileCheck {
     ///
     /// # Errors
     /// Those of reading; never because of what the file holds.
-    pub fn run<R: Read>(&self, read: R, progress: impl FnMut(u64)) -> io::Result<FileReport> {
-        self.run_each(read, progress, &mut |_, _| {})
-    }
-
-    /// The same; `each` gets the entry of each record, and its place.
-    pub(super) fn run_each<R: Read>(
-        &self,
-        read: R,
-        mut progress: impl FnMut(u64),
-        each: &mut dyn FnMut(&Entry, Place),
-    ) -> io::Result<FileReport> {
+    pub fn run<R: Read>(&self, read: R, mut progress: impl FnMut(u64)) -> io::Result<FileReport> {
         let mut records = Records::new(read).max_record(self.max_record);
-        let mut run = Run::new(self, each);
+        let mut run = Run::new(self);
         while let Some(piece) = records.next()? {
             let refused = run.take(piece);
             if let Some((offset, is_glued)) = refused {
@@ -168,7 +157,6 @@ impl FileCheck {
 /// A running check.
 struct Run<'c> {
     check: &'c FileCheck,
-    each: &'c mut dyn FnMut(&Entry, Place),
     /// The branch of a file whose form is known.
     branch: Option<Branch>,
     /// The pieces from the first record on, before the form is known.
@@ -184,10 +172,9 @@ struct Run<'c> {
 }
 
 impl<'c> Run<'c> {
-    fn new(check: &'c FileCheck, each: &'c mut dyn FnMut(&Entry, Place)) -> Self {
+    fn new(check: &'c FileCheck) -> Self {
         let mut run = Self {
             check,
-            each,
             branch: None,
             held: Vec::new(),
             held_bytes: 0,
@@ -269,7 +256,6 @@ impl<'c> Run<'c> {
             self.find(FileFinding::of_record(FileFault::UnreadMessage, line, offset));
         }
         let place = Place { number: self.report.records, line, offset };
-        (self.each)(&outline.entry, place);
         if let Some(branch) = &mut self.branch {
             branch.push(outline.entry, place);
         }
@@ -326,7 +312,6 @@ impl<'c> Run<'c> {
             self.report.messages = walk.validator.len();
             self.report.pending.extend(walk.validator.pending().map(Into::into));
             self.report.unknown_api = walk.unknown_api.take();
-            self.report.asked = walk.asked;
             for finding in walk.take_findings(self.check.asked) {
                 self.find(finding);
             }

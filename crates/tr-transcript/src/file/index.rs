@@ -6,7 +6,9 @@
 //! lines.
 use super::{
     entry::{Entry, FirstKept, Link, What},
-    located::Place,
+    form::FileForm,
+    outline,
+    records::{Piece, Record, Records},
 };
 use crate::{
     format::MANY_IMAGES,
@@ -30,8 +32,6 @@ pub(super) struct Index {
     names: Vec<(Key, u32)>,
     images: usize,
     has_wide_image: bool,
-    /// Whether it must be repaired as a whole.
-    is_whole: bool,
 }
 
 /// The hash of a name. A collision only means fewer cuts.
@@ -83,20 +83,39 @@ pub(super) struct Cut {
 }
 
 impl Index {
+    /// Indexes a file of this form; `None` where entries refer to each other by number, or where images are
+    /// refused because of the others.
+    pub(super) fn read(
+        form: FileForm,
+        bytes: &[u8],
+        mut progress: impl FnMut(u64),
+    ) -> Option<Self> {
+        let mut index = Self::default();
+        let mut records = Records::new(bytes).max_record(usize::MAX);
+        records.trust();
+        // Reading a slice cannot fail.
+        while let Ok(Some(piece)) = records.next() {
+            let Piece::Record(record) = piece else { continue };
+            let Record { offset, is_glued, .. } = record;
+            let Some(outline) = outline::read(form, &record.text, usize::MAX) else {
+                records.distrust(offset, is_glued);
+                continue;
+            };
+            index.push(&outline.entry, offset, record.line)?;
+            progress(records.position());
+        }
+        index.names.sort_unstable();
+        index.names.dedup();
+        (index.images <= MANY_IMAGES || !index.has_wide_image).then_some(index)
+    }
+
     /// Whether the file contains this name.
     pub(super) fn has(&self, name: &Name<impl Hash>) -> bool {
         !self.places(self.key(name)).is_empty()
     }
 
-    /// Adds the next record.
-    pub(super) fn push(&mut self, entry: &Entry, Place { offset, line, .. }: Place) {
-        // No file that is held in memory has more records than this counts.
-        let at = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
-        // What it is about may stand in another part.
-        self.is_whole |= matches!(
-            entry.what,
-            What::Edited { .. } | What::Reset(Some(_)) | What::Compaction(FirstKept::Number(_))
-        );
+    fn push(&mut self, entry: &Entry, offset: u64, line: u64) -> Option<()> {
+        let at = u32::try_from(self.nodes.len()).ok()?;
         let name = |id: &Id| self.key(&Name::Entry(&**id));
         let (mut link, mut kept) = (entry.link.map(name), None);
         let is = match &entry.what {
@@ -105,9 +124,13 @@ impl Index {
                 link = Link::To(name(id));
                 Kind::Outside
             }
+            // What it is about may stand in another part.
+            What::Edited { .. } | What::Reset(Some(_)) | What::Compaction(FirstKept::Number(_)) => {
+                return None;
+            }
             What::Hidden => Kind::Hidden,
             What::Empty(_) | What::Unread => Kind::Unread,
-            What::Edited { .. } | What::Reset(_) | What::Rewritten | What::Undone(_) => Kind::Hides,
+            What::Reset(None) | What::Rewritten | What::Undone(_) => Kind::Hides,
             What::Compaction(first) => {
                 kept = if let FirstKept::Id(id) = first { Some(name(id)) } else { None };
                 Kind::Hides
@@ -133,6 +156,7 @@ impl Index {
         self.names.extend(id.into_iter().chain(kept).chain(link_key).map(|key| (key, at)));
         self.last = Some(at as usize).filter(|_| is != Kind::Outside).or(self.last);
         self.nodes.push(Node { offset, line, id, link, follows, is });
+        Some(())
     }
 
     fn note(&mut self, message: &Message, group: Option<&str>, at: u32) {
@@ -158,14 +182,30 @@ impl Index {
         places.find(|&at| self.nodes[at].id == Some(key))
     }
 
-    /// The cuts of the file that was added, in its order. There are none where entries refer to each
-    /// other by number, or where images are refused because of the others.
-    pub(super) fn cuts(&mut self, bytes: &[u8]) -> Vec<Cut> {
-        self.names.sort_unstable();
-        self.names.dedup();
-        if self.is_whole || self.images > MANY_IMAGES && self.has_wide_image {
-            return Vec::new();
+    /// Where the last answer of the active branch begins, in a form that several providers use.
+    pub(super) fn last_answer(&self, form: FileForm) -> Option<usize> {
+        if !matches!(form, FileForm::OpenClaw { .. }) {
+            return None;
         }
+        let mut next = None;
+        for node in self.nodes.iter().rev().filter(|node| node.is != Kind::Outside) {
+            if next.is_some() && node.id != next {
+                continue;
+            }
+            if let Kind::Message { role: Role::Assistant, .. } = node.is {
+                return Some(node.offset as usize);
+            }
+            next = match node.link {
+                Link::Root => return None,
+                Link::Before => None,
+                Link::To(key) => Some(key).filter(|&key| self.entry(key).is_some()),
+            };
+        }
+        None
+    }
+
+    /// The cuts, in the order of the file.
+    pub(super) fn cuts(&self, bytes: &[u8]) -> Vec<Cut> {
         let hides = self.nodes.iter().rposition(|node| node.is == Kind::Hides);
         // It may stand on another branch.
         let is_passed = |node: &Node| match node.link {

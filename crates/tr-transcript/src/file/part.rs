@@ -2,7 +2,7 @@
 //! file.
 use super::{
     check::FileCheck,
-    done::{FileAction, FileActionKind, FilePlan},
+    done::FilePlan,
     entry::Entry,
     finding::FileFinding,
     form::FileForm,
@@ -33,8 +33,9 @@ pub(super) struct Parts<'f> {
     index: Index,
     /// They separate the stretches; the first stretch begins the file, the last one ends it.
     pub(super) cuts: Vec<Cut>,
-    /// Of the whole file.
-    pub(super) report: FileReport,
+    pub(super) findings: Vec<FileFinding>,
+    /// For some stretches, the number of messages before them.
+    messages: Vec<(usize, usize)>,
 }
 
 /// A repaired part of a file, and the bytes that replace it.
@@ -53,6 +54,9 @@ struct Standalone {
     /// What to add to its line numbers and offsets to have those in the whole file.
     lines: i64,
     offset: i64,
+    /// How many messages the model sees in the stub lines before and after it.
+    messages_before: usize,
+    messages_behind: usize,
 }
 
 /// Whether parts of such a file can be repaired on their own: names only pair neighbouring lines,
@@ -67,16 +71,32 @@ pub(super) const fn may_cut(form: FileForm) -> bool {
 }
 
 impl<'f> Parts<'f> {
-    /// A file with the findings of its check.
-    pub(super) fn new(
+    /// Checks the file in pieces of about `at_once` bytes; `None` if it must be checked as a whole.
+    pub(super) fn find(
+        form: FileForm,
         bytes: &'f [u8],
-        mut index: Index,
-        report: FileReport,
-        check: &FileCheck,
-    ) -> Self {
-        let cuts = index.cuts(bytes);
-        let check = FileCheck { asked: report.asked, window: usize::MAX, ..check.clone() };
-        Self { bytes, form: report.form, check, index, cuts, report }
+        (index, cuts): (Index, Vec<Cut>),
+        at_once: usize,
+        members: bool,
+        mut progress: impl FnMut(u64),
+    ) -> Option<Self> {
+        let (findings, messages) = (Vec::new(), Vec::new());
+        let asked = index.last_answer(form).and_then(|at| asked(form, bytes, at));
+        let max_findings = usize::MAX;
+        let check = FileCheck::in_memory(usize::MAX).form(form);
+        let check = FileCheck { members, asked, max_findings, ..check };
+        let mut parts = Self { bytes, form, check, index, cuts, findings, messages };
+        let (mut first, mut before) = (0, 0);
+        while first <= parts.cuts.len() {
+            let start = parts.start(first);
+            let is_enough = |cut: &Cut| cut.offset >= start + at_once;
+            let last = first + parts.cuts[first..].partition_point(|cut| !is_enough(cut));
+            parts.messages.push((first, before));
+            before += parts.look(first, last, before)?;
+            first = last + 1;
+            progress((bytes.len() + parts.start(first)) as u64);
+        }
+        Some(parts)
     }
 
     /// Where a stretch begins.
@@ -87,6 +107,17 @@ impl<'f> Parts<'f> {
         }
     }
 
+    /// Checks stretches with this many messages before them; returns how many messages they have.
+    fn look(&mut self, first: usize, last: usize, before: usize) -> Option<usize> {
+        let alone = self.alone(first, last)?;
+        let report = self.check.run(&*alone.bytes, |_| {}).ok()?;
+        let messages = before as i64 - alone.messages_before as i64;
+        let found = report.findings.into_iter();
+        let shifted = |found: FileFinding| found.shifted(alone.lines, alone.offset, messages);
+        self.findings.extend(found.map(shifted));
+        Some(report.messages.saturating_sub(alone.messages_before + alone.messages_behind))
+    }
+
     /// Repairs the stretches from `first` to `last`; `None` if the rest of the file affects the
     /// result.
     pub(super) fn repair(&self, first: usize, last: usize, repair: Repair) -> Option<Repaired> {
@@ -95,7 +126,7 @@ impl<'f> Parts<'f> {
         let at = start..end;
         let alone = self.alone(first, last)?;
         let report = self.check.run(&*alone.bytes, |_| {}).ok()?;
-        let shift = self.is_seen_alike(&at, &alone, &report)?;
+        let shift = self.is_seen_alike(first, &at, &alone, &report)?;
 
         let before = SessionFile::read_as(Some(form), alone.bytes.clone(), self.check.asked);
         let known: HashSet<_> = names(&before).collect();
@@ -112,12 +143,7 @@ impl<'f> Parts<'f> {
         if !stays || bytes.len() < first_line + (was.len() - last_line) {
             return None;
         }
-        // The index of a message in the whole file may not be known.
-        let acts = |act: &FileAction| matches!(act.action, FileActionKind::Message(_));
-        if shift.is_none() && done.actions.iter().any(acts) {
-            return None;
-        }
-        done.shift(alone.lines, alone.offset, shift.unwrap_or_default());
+        done.shift(alone.lines, alone.offset, shift);
         let bytes = bytes[alone.head..bytes.len() - alone.tail].to_vec();
         Some(Repaired { at, bytes, done })
     }
@@ -149,8 +175,18 @@ impl<'f> Parts<'f> {
         let bytes = [head.as_bytes(), &self.bytes[at], tail.as_bytes()].concat();
         let lines = from.map_or(0, |cut| cut.line as i64 - 2);
         let offset = self.start(first) as i64 - head.len() as i64;
+        let messages_before = usize::from(from.is_some_and(|cut| !cut.is_hidden));
+        let messages_behind = usize::from(to.is_some());
         let (head, tail) = (head.len(), tail.len());
-        Some(Standalone { bytes: bytes.into(), head, tail, lines, offset })
+        Some(Standalone {
+            bytes: bytes.into(),
+            head,
+            tail,
+            lines,
+            offset,
+            messages_before,
+            messages_behind,
+        })
     }
 
     /// The id of the record at `offset`.
@@ -159,29 +195,53 @@ impl<'f> Parts<'f> {
     }
 
     /// Checks that the part alone has the same findings as in the whole file; returns how many more
-    /// messages stand before it there, if that is known.
+    /// messages stand before it there.
     fn is_seen_alike(
         &self,
+        first: usize,
         at: &Range<usize>,
         alone: &Standalone,
         report: &FileReport,
-    ) -> Option<Option<i64>> {
-        let is_end = at.end == self.bytes.len();
-        let from = self.report.findings.partition_point(|it| (it.offset as usize) < at.start);
-        let whole = self.report.findings[from..].iter();
-        let whole = whole.take_while(|it| is_end || (it.offset as usize) < at.end);
+    ) -> Option<i64> {
+        let from = self.findings.partition_point(|found| (found.offset as usize) < at.start);
+        let found = self.findings[from..].iter();
+        let mut whole: Vec<_> = found
+            .take_while(|finding| (finding.offset as usize) < at.end || at.end == self.bytes.len())
+            .map(|finding| (relative(finding, 0, 0), finding))
+            .collect();
+        let mut part: Vec<_> = report
+            .findings
+            .iter()
+            .map(|finding| (relative(finding, alone.lines, alone.offset), finding))
+            .collect();
+        whole.sort_by(|(one, _), (other, _)| one.cmp(other));
+        part.sort_by(|(one, _), (other, _)| one.cmp(other));
+        if !whole.iter().map(|(seen, _)| seen).eq(part.iter().map(|(seen, _)| seen)) {
+            return None;
+        }
         let index = |found: &FileFinding| Some(found.finding.as_ref()?.message_index as i64);
-        let first = whole.clone().find_map(index).zip(report.findings.iter().find_map(index));
-        let shift = first.map(|(whole, part)| whole - part);
-        let behind = is_end.then(|| self.report.messages as i64 - report.messages as i64);
-        let shift = shift.or(behind);
-        let whole = whole.map(|found| told(found, 0, 0, 0));
-        let (lines, bytes, messages) = (alone.lines, alone.offset, shift.unwrap_or_default());
-        let part = report.findings.iter().map(|found| told(found, lines, bytes, messages));
-        let (mut whole, mut part): (Vec<_>, Vec<_>) = (whole.collect(), part.collect());
-        whole.sort_unstable();
-        part.sort_unstable();
-        (whole == part).then_some(shift)
+        let shifts = whole.iter().zip(&part);
+        let mut shifts =
+            shifts.filter_map(|((_, whole), (_, part))| Some(index(whole)? - index(part)?));
+        match shifts.next() {
+            Some(shift) if shifts.all(|other| other == shift) => Some(shift),
+            Some(_) => None,
+            None => Some(self.messages_before(first)? - alone.messages_before as i64),
+        }
+    }
+
+    /// How many messages stand before a stretch.
+    fn messages_before(&self, stretch: usize) -> Option<i64> {
+        let behind = self.messages.partition_point(|(first, _)| *first <= stretch);
+        let &(first, before) = self.messages.get(behind.checked_sub(1)?)?;
+        if first == stretch {
+            return Some(before as i64);
+        }
+        let alone = self.alone(first, stretch - 1)?;
+        let stubs = alone.messages_before + alone.messages_behind;
+        let report = self.check.run(&*alone.bytes, |_| {}).ok()?;
+        let between = report.messages.saturating_sub(stubs);
+        Some((before + between) as i64)
     }
 }
 
@@ -190,14 +250,17 @@ fn entry_at(form: FileForm, bytes: &[u8], offset: usize) -> Option<Entry> {
     find_in_records(&bytes[offset..], |record| Some(Entry::read(form, record)))
 }
 
-/// What a finding says, for a file with so many more lines, bytes and messages before it.
-fn told(found: &FileFinding, lines: i64, bytes: i64, messages: i64) -> impl Ord + use<> {
-    let (offset, line) = (found.offset as i64 + bytes, found.line as i64 + lines);
-    let message = found.finding.as_ref();
-    let id = message.and_then(|message| message.tool_use_id.clone());
-    let index = message.map(|message| message.message_index as i64 + messages);
-    let fault = format!("{:?} {:?}", found.severity, found.fault);
-    (offset, line, found.length, fault, id, index)
+/// The form in which the provider of the answer at `offset` was asked.
+fn asked(form: FileForm, bytes: &[u8], offset: usize) -> Option<Format> {
+    entry_at(form, bytes, offset)?.as_message()?.body.answered_in
+}
+
+/// A finding without its position among the messages, this many lines and bytes further on.
+fn relative(finding: &FileFinding, lines: i64, bytes: i64) -> impl Ord {
+    let (offset, line) = (finding.offset as i64 + bytes, finding.line as i64 + lines);
+    let fault = format!("{:?} {:?}", finding.severity, finding.fault);
+    let id = finding.finding.as_ref().and_then(|finding| finding.tool_use_id.clone());
+    (offset, line, finding.length, fault, id)
 }
 
 fn names(file: &SessionFile) -> impl Iterator<Item = Name<Id>> {

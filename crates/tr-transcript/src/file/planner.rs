@@ -2,8 +2,7 @@
 use super::{
     check::FileCheck,
     done::FilePlan,
-    entry::Entry,
-    finding::FileFault,
+    finding::{FileFault, FileFinding},
     form::FileForm,
     index::Index,
     part::{self, Parts, Repaired},
@@ -17,9 +16,9 @@ use std::cmp::Reverse;
 ///
 /// # Memory
 ///
-/// About one and a half times the file's size, the new file included, if it can be cut near the
-/// damage: before a turn or a step that shares no id or link with what precedes it. Otherwise about
-/// eight times the file's size.
+/// About the file's size once more, the new file included, if it can be cut near the damage: before
+/// a turn or a step that shares no id or link with what precedes it. Otherwise about eight times
+/// the file's size.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct FilePlanner {
@@ -66,15 +65,12 @@ impl FilePlanner {
         if self.repair.waive_thoughts || !part::may_cut(form) {
             return None;
         }
-        let (members, max_findings) = (self.repair.members, usize::MAX);
-        let check = FileCheck::in_memory(bytes.len()).form(form);
-        let check = FileCheck { members, max_findings, ..check };
-        let mut index = Index::default();
-        let each = &mut |entry: &Entry, place| index.push(entry, place);
-        let report = check.run_each(bytes, |done| progress(2 * done), each).ok()?;
-        let parts = Parts::new(bytes, index, report, &check);
-        let (cuts, findings) = (&parts.cuts, &parts.report.findings);
-        if findings.iter().any(|found| found.fault == FileFault::UnsurePlace) {
+        let index = Index::read(form, bytes, &mut *progress)?;
+        let cuts = index.cuts(bytes);
+        let members = self.repair.members;
+        let parts = Parts::find(form, bytes, (index, cuts), self.whole_up_to, members, progress)?;
+        let Parts { cuts, findings, .. } = &parts;
+        if is_unsure(form, bytes, findings) {
             return None;
         }
         let stretch = |offset| cuts.partition_point(|cut| cut.offset <= offset);
@@ -129,6 +125,19 @@ impl SessionFile {
         }
         Ok(())
     }
+}
+
+/// Whether the place of a line is not certain. Of a line whose parent is missing only the whole
+/// file tells.
+fn is_unsure(form: FileForm, bytes: &[u8], found: &[FileFinding]) -> bool {
+    let is_unsure =
+        |found: &[FileFinding]| found.iter().any(|it| it.fault == FileFault::UnsurePlace);
+    is_unsure(found)
+        || found.iter().any(|finding| finding.fault.is_of_parent()) && {
+            let check = FileCheck::in_memory(bytes.len()).form(form);
+            let report = check.run(bytes, |_| {});
+            report.is_ok_and(|report| is_unsure(&report.findings))
+        }
 }
 
 /// The file with its repaired parts, and the actions.

@@ -1,6 +1,5 @@
 //! The result of a check of a session file.
 use super::{finding::FileFinding, form::FileForm};
-use crate::format::Format;
 
 /// The result of a check.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +36,6 @@ pub struct FileReport {
     pub pending: Vec<Box<str>>,
     /// The API of the last answer, if its provider's rules are not known.
     pub unknown_api: Option<Box<str>>,
-    /// The form in which the last answer was requested, in a form that several providers use.
-    pub(super) asked: Option<Format>,
 }
 
 /// The number of bytes by kind: `total` is the sum of the others.

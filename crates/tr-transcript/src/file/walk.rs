@@ -31,7 +31,7 @@ pub(super) struct Walk {
     /// The findings of the file's own.
     pub(super) others: Vec<FileFinding>,
     /// The form in which the last answer was requested, in a form that several providers use.
-    pub(super) asked: Option<Format>,
+    asked: Option<Format>,
     /// Its API, if no form is known for it.
     pub(super) unknown_api: Option<Box<str>>,
 }

@@ -83,7 +83,7 @@ fn a_payment_after_a_cancelled_one_runs_only_as_a_call_that_is_meant() {
     // It reached the server, and no answer came: what the guard does not know it does not repeat.
     let said = text(&answer);
     for part in [
-        "was sent before, and its outcome is unknown, since its answer never came",
+        "was sent before, and its outcome is unknown, since it was cancelled before its answer came",
         "this one did not run",
         "calls equal to it are refused for another 10 min: ask the user",
         "if charge_card changes nothing, the user can declare that to the guard",

@@ -339,7 +339,7 @@ async fn a_strong_id_of_another_caller_gets_no_answer_and_runs_nothing() {
     let other = bench.send(&[("authorization", "Bearer b")], call("7", "pay", KEYED));
     let (_, said) = text(other).await;
     assert!(said.contains("idempotency_conflict") && !said.contains("secret"), "{said}");
-    assert!(said.contains("belongs to a call of another credential"), "{said}");
+    assert!(said.contains("with another credential or other arguments is done [record "), "{said}");
     bench.nothing_posted().await;
 }
 
