@@ -1,6 +1,7 @@
 //! Claim + finalise on a SQLite file: how many syncs, and how much faster than one blocking call for each.
 use benches::measure::{Effort, median};
 use std::{
+    borrow::Cow,
     env, fs,
     future::Future,
     path::{Path, PathBuf},
@@ -20,7 +21,7 @@ use tr_core::{
 use tr_idempotency::{
     protocol::{State, Ttls},
     sqlite::Sqlite,
-    store::{ClaimRequest, Claimed, End, RecordStore},
+    store::{Change, ClaimRequest, Claimed, End, RecordStore},
 };
 use tr_sqlite::rusqlite::Connection;
 use tr_testkit::syncs;
@@ -110,6 +111,7 @@ async fn ours(store: Sqlite, batch: u64, task: u64) -> Result<(), BoxError> {
             digest: Digest::from_bytes([0; 32]),
             mutating: true,
             again: false,
+            corrects: false,
             owner: (batch << 32 | task << 16 | cycle) + 1,
             ttls: Ttls { done: HOUR, failed: HOUR, inflight: HOUR, unknown: HOUR },
             tool: "pay".into(),
@@ -120,7 +122,7 @@ async fn ours(store: Sqlite, batch: u64, task: u64) -> Result<(), BoxError> {
             return Err("a new key was not granted".into());
         };
         let end = End { state: State::Done(ANSWER.to_vec()), ttl: HOUR };
-        if !store.finalise(&claim.key, grant.token, &end).await? {
+        if !store.change(&claim.key, Change::Finalise(grant.token, Cow::Borrowed(&end))).await? {
             return Err("the end of a call was not recorded".into());
         }
     }

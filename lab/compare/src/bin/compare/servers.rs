@@ -2,6 +2,7 @@
 use benches::measure::{Effort, median};
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use std::{
+    borrow::Cow,
     sync::{Arc, mpsc},
     thread,
 };
@@ -17,7 +18,7 @@ use tr_core::{
 use tr_idempotency::{
     protocol::{State, Ttls},
     redis::Redis,
-    store::{ClaimRequest, Claimed, End, Grant, RecordStore, Seen},
+    store::{Change, ClaimRequest, Claimed, End, Grant, RecordStore, Seen},
 };
 use tr_testkit::redis::Server;
 
@@ -150,6 +151,7 @@ async fn claim(store: &Redis, batch: u64, call: u64) -> Result<(ClaimRequest, Gr
         digest: Digest::from_bytes([0; 32]),
         mutating: true,
         again: false,
+        corrects: false,
         owner: (batch << 32 | call) + 1,
         ttls: Ttls { done: HOUR, failed: HOUR, inflight: HOUR, unknown: HOUR },
         tool: "pay".into(),
@@ -164,7 +166,7 @@ async fn claim(store: &Redis, batch: u64, call: u64) -> Result<(ClaimRequest, Gr
 
 async fn finalise(store: &Redis, claim: &ClaimRequest, grant: &Grant) -> Result<(), BoxError> {
     let end = End { state: State::Done(ANSWER.to_vec()), ttl: HOUR };
-    match store.finalise(&claim.key, grant.token, &end).await? {
+    match store.change(&claim.key, Change::Finalise(grant.token, Cow::Borrowed(&end))).await? {
         true => Ok(()),
         false => Err("the end of a call was not recorded".into()),
     }
