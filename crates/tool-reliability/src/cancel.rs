@@ -10,7 +10,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{BoxError, Cancellation, FailureInfo, Ran, ToolCall, Verdict, code, debug_parts};
 
-/// The call was cancelled. Code `cancelled`; [`ran`](Self::ran) says whether the tool may have run.
+/// The call was cancelled. Code `cancelled`; its [`FailureInfo`] says whether the tool may have run.
 #[derive(Debug, thiserror::Error)]
 #[error("Cancelled by the caller")]
 pub struct CallCancelled(#[source] FailureInfo);

@@ -8,11 +8,11 @@
 //!
 //! 1. [`claim`](RecordStore::claim): one request. If it is granted, the call runs; [`Claimed`]
 //!    lists the other results.
-//! 2. [`renew`](RecordStore::renew) at a third of the lease, while it runs.
-//! 3. [`finalise`](RecordStore::finalise): one request. Then the waiters in the process get the
+//! 2. [`Change::Renew`] at a third of the lease, while it runs.
+//! 3. [`Change::Finalise`]: one request. Then the waiters in the process get the
 //!    response.
 //!
-//! A call that is abandoned before it starts is [released](RecordStore::release). A caller that
+//! A call that is abandoned before it starts is [released](Change::Release). A caller that
 //! finds it busy [watches](RecordStore::watch) and claims again.
 //!
 //! # Writing a store

@@ -230,7 +230,7 @@ impl Client {
         self.via.is_some() || call.parts().context.session.as_deref() != Some(self.home())
     }
 
-    /// The key that calls of this tool and conversation share whose params have this [likeness], whatever their ids.
+    /// The key that calls of this tool and conversation share whose params have this [likeness](likeness()), whatever their ids.
     pub(crate) fn equals(&self, call: &ToolCall, likeness: Digest) -> Key {
         let parts = call.parts();
         self.key("equals", session_of_equals(call), parts, KeySource::Derived(&likeness))
