@@ -208,6 +208,9 @@ impl one_client::Server for Command {
     }
 
     async fn next(&mut self, to_server: &mut Out, reads: bool) -> Event {
+        if matches!(self.state, State::Runs) {
+            return Event::Pipe(self.pipes.next(&mut to_server.bytes, reads).await);
+        }
         let mut nothing = Bytes::new();
         let is_greeting = matches!(self.state, State::Greets { .. });
         let (due, mut unwritten): (_, &mut (dyn Buf + Send)) = match &mut self.state {

@@ -87,8 +87,8 @@ fn leave_out(value: &mut Value) {
 }
 
 fn is_per_request(name: &str) -> bool {
-    const LONGEST: usize = 40;
-    if name.len() > LONGEST {
+    // As long as one of them, with `_` and `-` between its letters.
+    if !(5..=40).contains(&name.len()) {
         return false;
     }
     let letters = name.chars().filter(|c| !matches!(c, '_' | '-'));
