@@ -98,8 +98,8 @@ struct Since {
 /// A success whose caller may not have read it.
 #[derive(Clone, Debug)]
 struct Late {
-    /// The answer, if it could be kept.
-    answer: Option<ToolOutcome>,
+    /// The answer, if it could be kept, and its size.
+    answer: Option<(ToolOutcome, usize)>,
     /// When it came.
     at: Instant,
     owner: (Digest, Digest),
@@ -142,15 +142,13 @@ impl Unknowns {
     pub(crate) fn note(&self, equals: Equals, key: Option<Key>, earlier: Earlier, tool: &str) {
         let mut all = lock(&self.calls);
         let now = Instant::now();
-        if all.len() >= MOST
-            && let Some((&first, _)) = all.iter().min_by_key(|(_, since)| since.until)
-        {
-            all.remove(&first);
+        make_room(&mut all, now);
+        let since = all.entry((equals.key, equals.who));
+        let since = since.or_insert_with(|| Since::new(now, key, earlier, tool));
+        // A repeat of the call says nothing more of it.
+        if since.late.is_none() {
+            since.until = now + BARS;
         }
-        all.entry((equals.key, equals.who))
-            // A repeat of the call says nothing more of it.
-            .and_modify(|since| since.until = now + BARS)
-            .or_insert_with(|| Since::new(now, key, earlier, tool));
     }
 
     /// Registers that the call's answer came after its caller had given up, and does not say whether it ran.
@@ -165,7 +163,7 @@ impl Unknowns {
     pub(crate) fn ended_late(&self, equals: &Equals, how: &Resolution<ToolOutcome>) {
         let (mut all, at, call) = (lock(&self.calls), Instant::now(), (equals.key, equals.who));
         let answer = match how {
-            Resolution::Done(end) if end.error().is_none() => Some(end.clone()),
+            Resolution::Done(end) if end.error().is_none() => Some(sized(end)),
             Resolution::DoneNotKept => None,
             _ => return drop(all.remove(&call)),
         };
@@ -175,7 +173,7 @@ impl Unknowns {
 
     /// Registers the success of a call whose tool declares that equal ones get its answer for so long.
     pub(crate) fn succeeded(&self, equals: &Equals, answer: &ToolOutcome, during: Duration) {
-        let (answer, at) = (Some(answer.clone()), Instant::now());
+        let (answer, at) = (Some(sized(answer)), Instant::now());
         let late = Late { answer, at, owner: equals.owner, is_declared: true };
         keep(&mut lock(&self.calls), (equals.key, equals.who), late, during);
     }
@@ -196,7 +194,7 @@ impl Unknowns {
         if !late.is_declared {
             all.remove(&call);
         }
-        Some((late.answer, now - late.at, late.is_declared))
+        Some((late.answer.map(|(it, _)| it), now - late.at, late.is_declared))
     }
 
     /// Registers that the client has got the call's end, from its own record.
@@ -259,14 +257,31 @@ impl Unknowns {
     }
 }
 
-/// Keeps a success for so long; of one that is too large only that it ran.
+fn sized(answer: &ToolOutcome) -> (ToolOutcome, usize) {
+    (answer.clone(), DefaultPolicy.size_of(answer))
+}
+
+/// Forgets what has expired, and one more if there are too many.
+fn make_room(all: &mut BTreeMap<(Key, Who), Since>, now: Instant) {
+    all.retain(|_, since| since.until > now);
+    if all.len() >= MOST
+        && let Some((&first, _)) = all.iter().min_by_key(|(_, since)| since.until)
+    {
+        all.remove(&first);
+    }
+}
+
+/// Keeps a success for so long. One that is too large is kept without its answer: its caller must learn that it ran;
+/// of a declared one it has.
 fn keep(all: &mut BTreeMap<(Key, Who), Since>, call: (Key, Who), mut late: Late, during: Duration) {
     let at = late.at;
-    all.retain(|_, since| since.until > at);
-    let size = |answer: &ToolOutcome| DefaultPolicy.size_of(answer);
-    let kept = |since: &Since| since.late.as_ref()?.answer.as_ref().map(size);
+    make_room(all, at);
+    let kept = |since: &Since| since.late.as_ref()?.answer.as_ref().map(|(_, size)| *size);
     let kept: usize = all.values().filter_map(kept).sum();
-    late.answer = late.answer.filter(|answer| kept + size(answer) <= KEPT);
+    late.answer = late.answer.filter(|(_, size)| kept + size <= KEPT);
+    if late.is_declared && late.answer.is_none() {
+        return;
+    }
     let since = all.entry(call).or_insert_with(|| Since::new(at, None, Earlier::NoAnswer, ""));
     if late.is_declared {
         since.until = at + during;

@@ -122,14 +122,29 @@ async fn there_is_room_for_as_many_as_may_be_and_the_first_goes() {
     for number in 0..=MOST as u32 {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&number.to_le_bytes());
-        all.note(
-            all.equals(Key::from_bytes(bytes), None, "a", Digest::of_bytes("")),
-            None,
-            Earlier::NoAnswer,
-            "pay",
-        );
+        let call = all.equals(Key::from_bytes(bytes), None, "a", Digest::of_bytes(""));
+        if number.is_multiple_of(2) {
+            all.note(call, None, Earlier::NoAnswer, "pay");
+        } else {
+            all.succeeded(&call, &ToolOutcome::success(json!("paid")), BARS);
+        }
         tokio::time::advance(Duration::from_micros(1)).await;
     }
     assert_eq!(lock(&all.calls).len(), MOST);
     assert!(all.bars(&key(0), None).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_declared_success_is_kept_for_its_time_and_whole_or_not_at_all() {
+    let all = Unknowns::default();
+    let call = all.equals(key(1), Some(key(9)), "a", Digest::of_bytes(""));
+    all.succeeded(&call, &ToolOutcome::success(json!("x".repeat(KEPT))), BARS / 2);
+    assert!(all.take_late(&call).is_none(), "too large");
+    all.succeeded(&call, &ToolOutcome::success(json!("paid")), BARS / 2);
+    all.note(call, None, Earlier::NoAnswer, "pay");
+    assert!(all.take_late(&call).is_some_and(|(answer, ..)| answer.is_some()));
+    tokio::time::advance(BARS / 2).await;
+    assert!(all.take_late(&call).is_none());
+    all.note(call, None, Earlier::NoAnswer, "pay");
+    assert!(all.has_of("pay"), "what has expired hides nothing");
 }
