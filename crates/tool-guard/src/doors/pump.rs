@@ -145,9 +145,8 @@ impl<S: Server> Pump<S> {
                 side = side => match side {
                     Side::Client(item) => self.on_client(item),
                     Side::Server(event) => {
-                        let code = self.server.on_event(event, &mut self.proxy, is_open);
-                        if code.is_some() {
-                            return code.unwrap_or(ExitCode::SUCCESS);
+                        if let Some(code) = self.server.on_event(event, &mut self.proxy, is_open) {
+                            return code;
                         }
                     }
                 },
