@@ -157,7 +157,7 @@ fn derived_keys_hold_for_calls_with_ids_and_reads_are_made_each_time() {
     assert_eq!(client.executions("pay"), 2);
 }
 
-/// What a model writes anew when it asks again makes no other call of one whose outcome is unknown.
+/// A request key that a model writes for each try makes no other call of one whose outcome is unknown.
 #[test]
 fn a_call_of_unknown_outcome_bars_one_that_differs_in_its_request_key() {
     let hangs = r#"while read -r line; do case "$line" in *tools/call*) echo pay >> "$LEDGER";; esac; done"#;
