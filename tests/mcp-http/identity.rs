@@ -12,7 +12,7 @@ use std::{
     thread,
 };
 
-fn shop() -> (Upstream, Shop) {
+pub(crate) fn shop() -> (Upstream, Shop) {
     let upstream = Upstream::start();
     let shop = Shop::over(&upstream);
     (upstream, shop)

@@ -20,6 +20,7 @@ mod identity;
 mod operator;
 mod preflight;
 mod records;
+mod renewed;
 mod security;
 mod sessions;
 mod stdio;

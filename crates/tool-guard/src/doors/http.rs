@@ -4,3 +4,4 @@ mod exchange;
 mod headers;
 mod reply;
 mod running;
+mod sessions;

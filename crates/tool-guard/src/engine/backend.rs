@@ -29,6 +29,11 @@ pub(crate) trait Backend: Clone + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether the server has accepted a request with this session and this credential.
+    fn has_answered(&self, _: &Parts) -> bool {
+        false
+    }
+
     /// Sends a message, of a client whose presence tells whether it is there.
     fn post(&self, posted: Posted, presence: Option<&Presence>) -> EventStream;
 

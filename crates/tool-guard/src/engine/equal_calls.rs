@@ -36,6 +36,9 @@ pub(crate) struct Call {
     pub(crate) equals: Digest,
     /// Who may get its answer.
     pub(crate) owner: Box<str>,
+    /// The credential that reads its answer, and the others of its caller in its session.
+    pub(crate) credential: Option<Digest>,
+    pub(crate) others: Vec<Digest>,
     /// Its session or connection, in which its weak id names it.
     pub(crate) place: Box<str>,
     /// When the owner's session began, if a call of an earlier one of its credential may be continued.
@@ -157,6 +160,9 @@ impl EqualCalls {
     /// The earlier call that this one is, or that stands in its way.
     fn same(&self, call: &Arc<Call>, own: &str) -> Option<Begun> {
         let joins = |id: Box<str>, ran| {
+            if self.is_secret(call, &id) {
+                return Some(Begun::Refused(None));
+            }
             lock(&self.0.table).join(own, &id);
             Some(Begun::As(self.run(call.clone(), id, ran)))
         };
@@ -168,6 +174,7 @@ impl EqualCalls {
         table.expire();
         let is_continued = |cut: &CutOff| {
             cut.call.equals == call.equals
+                && call.may_read(&cut.call)
                 && (cut.call.owner == call.owner || call.since.is_some_and(|since| since > cut.at))
         };
         if let Some(id) = table.withdraw(is_continued) {
@@ -186,6 +193,13 @@ impl EqualCalls {
         drop(table);
         let (id, ran) = self.long_running(call)?;
         joins(id, Some(ran))
+    }
+
+    /// Whether the call that runs under this id has a credential whose answers this one may not read.
+    fn is_secret(&self, call: &Call, id: &str) -> bool {
+        let table = lock(&self.0.table);
+        let runs = table.running.get(&call.equals);
+        runs.into_iter().flatten().any(|run| *run.id == *id && !call.may_read(&run.call))
     }
 
     /// The call that runs for the same request, or under the same weak id.
@@ -234,6 +248,14 @@ impl EqualCalls {
         table.next += 1;
         table.cuts.push_back(CutOff { number, call, id, at: Instant::now(), end });
         number
+    }
+}
+
+impl Call {
+    /// Whether the other one's answer is for its caller, too.
+    fn may_read(&self, other: &Self) -> bool {
+        self.credential == other.credential
+            || other.credential.is_some_and(|it| self.others.contains(&it))
     }
 }
 

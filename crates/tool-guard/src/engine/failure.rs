@@ -52,6 +52,11 @@ impl Failure {
         "The same call was sent before and given up; it has run since, and its answer could not be kept. This call was not made; call again to make another",
         FailureInfo::new(code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent),
     );
+    /// The same, and its caller had another credential.
+    pub(crate) const RAN_FOR_ANOTHER: Self = Self::new(
+        "The same call was sent before with another credential and given up; it has run since. This call was not made: ask the user",
+        FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent),
+    );
 
     const fn new(text: &'static str, facts: FailureInfo) -> Self {
         Self { message: Cow::Borrowed(text), facts }

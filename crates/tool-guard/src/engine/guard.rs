@@ -204,6 +204,7 @@ impl Guard {
         (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());
         wire.timeouts = Some(self.timeouts.clone());
         wire.gives_late &= !self.host_runs;
+        wire.others = client.others().to_vec();
         let wire = Arc::new(wire);
         let stack = self.live.stack().service(ServerTool(wire.clone()));
         let effects = self.effects.clone();

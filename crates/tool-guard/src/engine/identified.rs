@@ -1,11 +1,22 @@
 //! Calls under the key of another: what the caller learns of the call before.
-use super::{failure::Conflict, tool::ServerLink};
+use super::{
+    failure::Conflict,
+    identity::{self, with_credential},
+    tool::{ServerLink, ServerTool},
+};
 use crate::terminal::short_id;
 use serde_json::value::RawValue;
-use std::{collections::BTreeMap, fmt};
-use tool_reliability::idempotency::{DedupeRecord, RecordState};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+use tool_reliability::{
+    Guarded,
+    idempotency::{DedupeRecord, RecordState},
+};
+use tower::ServiceExt as _;
 use tr_core::{
-    BoxError, ToolCall, ToolOutcome,
+    BoxError, DedupeKey, ToolCall, ToolOutcome,
     canonical::{Digest, Key, Rules},
     classify, code, printable,
 };
@@ -13,7 +24,7 @@ use tr_core::{
 /// What is noted of a record's call: the digest of each of its params.
 pub(crate) const PARAMS: &str = "params";
 
-/// The call before with the same identity, if it has other params.
+/// The call before with the same key.
 #[derive(Debug)]
 struct Before {
     key: Key,
@@ -23,23 +34,31 @@ struct Before {
     differ: Vec<String>,
 }
 
-/// Runs a call with this key, and adds what is to be said of the one before.
+/// Runs a call with this key, and adds what is to be said of the one before. That may have had another
+/// credential of its caller's.
 pub(super) async fn run(
     link: &ServerLink,
     key: Key,
-    call: &ToolCall,
-    run: impl Future<Output = Result<ToolOutcome, BoxError>>,
+    mut call: ToolCall,
+    stack: Guarded<ServerTool>,
 ) -> Result<ToolOutcome, BoxError> {
-    let mut before = if call.is_identified() { Before::of(link, call, key).await } else { None };
-    let end = run.await;
-    if before.is_none() && is_conflict(&end) {
-        // It has begun since, or is another caller's.
-        let record = link.record(&key).await;
-        let unlike = |it: DedupeRecord| Before { key, state: it.state, differ: Vec::new() };
-        before = Before::of(link, call, key).await.or_else(|| record.map(unlike));
+    let reads = call.is_identified() || !link.others.is_empty();
+    let mut record = if reads { link.record(&key).await } else { None };
+    if let Some(record) = &record {
+        let params = identity::digest(&call);
+        let mut digests = link.others.iter().map(|other| with_credential(params, other));
+        if let Some(digest) = digests.find(|it| it.to_string() == record.request.params_digest) {
+            call.parts_mut().idempotency.id = Some(DedupeKey { key, digest });
+        }
     }
-    match before {
-        Some(before) => before.told(end),
+    let params = call.parts().params.clone();
+    let end = stack.oneshot(call).await;
+    if record.is_none() && is_conflict(&end) {
+        // It has begun since, or is another caller's.
+        record = link.record(&key).await;
+    }
+    match record {
+        Some(record) => Before::of(&record, key, params.get()).told(end),
         None => end,
     }
 }
@@ -50,20 +69,18 @@ fn is_conflict(end: &Result<ToolOutcome, BoxError>) -> bool {
 }
 
 impl Before {
-    /// The call before this one, which has this key.
-    async fn of(link: &ServerLink, call: &ToolCall, key: Key) -> Option<Self> {
-        let DedupeRecord { state, request, .. } = link.record(&key).await?;
+    /// The call before one with these params, by its record.
+    fn of(record: &DedupeRecord, key: Key, params: &str) -> Self {
+        let noted = record.request.about.get(PARAMS).map_or("", |it| it);
         let theirs: BTreeMap<_, _> =
-            request.about.get(PARAMS)?.split(' ').filter_map(|it| it.rsplit_once('=')).collect();
-        let ours = digests(call.parts().params.get());
+            noted.split(' ').filter_map(|it| it.rsplit_once('=')).collect();
+        let ours = if theirs.is_empty() { BTreeMap::new() } else { digests(params) };
         let names = theirs.keys().copied().chain(ours.keys().map(String::as_str));
-        let mut differ: Vec<String> = names
+        let differ: BTreeSet<&str> = names
             .filter(|name| theirs.get(name).copied() != ours.get(*name).map(String::as_str))
-            .map(str::to_owned)
             .collect();
-        differ.sort_unstable();
-        differ.dedup();
-        (!differ.is_empty()).then_some(Self { key, state, differ })
+        let differ = differ.into_iter().map(str::to_owned).collect();
+        Self { key, state: record.state, differ }
     }
 
     /// The end of this call, with what is to be said of the one before.
@@ -72,6 +89,7 @@ impl Before {
             return Err(Conflict::new(format!("{self}; this one did not run")).into());
         }
         if let Ok(outcome) = &mut end
+            && !self.differ.is_empty()
             && self.state == RecordState::Failed
             && !outcome.from_cache()
         {

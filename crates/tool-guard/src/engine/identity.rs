@@ -10,29 +10,27 @@
 //! A strong id names one call forever, across connections, restarts and guards. A weak one (`functions.pay:0`) is used
 //! again in the next turn: it names a call of these arguments in this conversation of this connection or session, until
 //! the client has the answer; a call of unknown outcome keeps it for a minute.
+mod claude;
 mod likeness;
 mod random;
 mod via;
 
-pub(crate) use self::{likeness::likeness, via::Via};
+pub(crate) use self::{
+    likeness::likeness,
+    via::{Via, with_credential},
+};
 
 use self::random::is_random;
 use super::unknowns::Ended;
 use crate::wire::params::{Meta, text};
 use serde_json::value::RawValue;
-use std::{env, ffi::OsString, str::Utf8Error, time::Duration};
+use std::{str::Utf8Error, time::Duration};
 use tool_reliability::config::IdentityConfig;
 use tr_core::{
     CallParts, DedupeKey, Effect, ToolCall,
     canonical::{Digest, Key, KeyParts, KeyScope, KeySource},
     manifest::TtlOverride,
 };
-
-/// Claude Code's folder: a resumed session has a [`CLAUDE_SESSION`] of its own, so only this tells the conversation.
-const CLAUDE_PROJECT: &str = "CLAUDE_PROJECT_DIR";
-
-/// The session that Claude Code gives to the servers that it starts.
-const CLAUDE_SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 
 /// How long a weak id names a call of unknown outcome, and the request of a call over HTTP the call.
 const WEAK: Duration = Duration::from_secs(60);
@@ -92,11 +90,10 @@ const BY_PARAMS: &str = "identity";
 impl Client {
     /// The client of a guard in front of `server`.
     pub(crate) fn new(server: &str, connection: &str, rules: Vec<IdentityConfig>) -> Self {
-        let named = |name| env::var_os(name).filter(|value| !value.is_empty());
         Self {
             server: server.into(),
             connection: connection.into(),
-            claude_session: claude_session(named(CLAUDE_PROJECT), named(CLAUDE_SESSION)),
+            claude_session: claude::session(),
             rules,
             ..Self::default()
         }
@@ -135,6 +132,16 @@ impl Client {
     /// Names who may get the answer of a call that continues this state.
     pub(crate) fn owner(&self, continues: Option<Digest>) -> String {
         format!("{:?}", (&self.connection, self.via.as_ref().map(Via::caller), continues))
+    }
+
+    /// By which credential it reads answers, if it has one.
+    pub(crate) fn credential(&self) -> Option<Digest> {
+        self.via.as_ref()?.credential
+    }
+
+    /// The other credentials of its caller in its session, whose answers it may read.
+    pub(crate) fn others(&self) -> &[Digest] {
+        self.via.as_ref().map_or(&[], |via| &via.others)
     }
 
     /// An equal call of another client that is in the way.
@@ -298,10 +305,7 @@ impl Identity {
                 return;
             }
         }
-        let mut digest = digest(call);
-        if let Some(via) = client.via.as_ref().filter(|_| id.strong) {
-            digest = via.digest(digest, &*id.kind == BY_PARAMS);
-        }
+        let params = digest(call);
         let mut key = if id.strong {
             let scope = id.conversation.as_deref();
             client.key(&id.kind, scope, call.parts(), KeySource::Caller(&id.id))
@@ -310,7 +314,7 @@ impl Identity {
             let caller = client.via.as_ref().filter(|_| &*id.kind == BY_REQUEST).map(Via::caller);
             let conversation = self.conversation.as_deref().unwrap_or_default();
             let lengths = [conversation.len(), id.id.len()];
-            let source = format!("{lengths:?} {conversation} {} {digest}", id.id);
+            let source = format!("{lengths:?} {conversation} {} {params}", id.id);
             let scope = caller.unwrap_or(&client.connection);
             client.key("weak", Some(scope), call.parts(), KeySource::Caller(&source))
         };
@@ -337,6 +341,8 @@ impl Identity {
             }
             _ => {}
         }
+        let is_guessable = &*id.kind == BY_PARAMS;
+        let digest = client.via.as_ref().map_or(params, |via| via.digest(params, is_guessable));
         let parts = &mut call.parts_mut().idempotency;
         parts.id = Some(DedupeKey { key, digest });
         parts.ttls = ttls;
@@ -382,17 +388,6 @@ impl Identity {
     pub(crate) fn is_keyed(&self) -> bool {
         self.call.as_ref().is_some_and(|call| &*call.kind == KEY)
     }
-}
-
-/// The conversation that Claude Code gives to the servers that it starts. Readers of the records need not
-/// learn the folder's name, so its digest is used.
-fn claude_session(project: Option<OsString>, session: Option<OsString>) -> Option<Box<str>> {
-    let of_project = |folder: OsString| {
-        let digest = Digest::of_bytes(folder.as_encoded_bytes()).to_string();
-        format!("project-{}", &digest[..32]).into_boxed_str()
-    };
-    let of_session = |id: OsString| id.into_string().ok().map(String::into_boxed_str);
-    project.map(of_project).or_else(|| of_session(session?))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{
     in_flight::{Claim, InFlight, PendingAnswer},
     limits::Limits,
     out::{Outgoing, Sent},
-    unknowns::{Unknowns, leaves_unknown},
+    unknowns::{Kept, Unknowns, leaves_unknown},
     warnings::{Repeatable, late, repeated},
 };
 use crate::{
@@ -32,7 +32,9 @@ use tool_reliability::{
 use tower_service::Service;
 use tr_core::{
     BoxError, DefaultPolicy, Derive, Effect, Event, FencingToken, MatchedOn, Observer, Ran, Replay,
-    RequestPolicy as _, ToolCall, ToolManifest, ToolOutcome, canonical::Key, internal::lock,
+    RequestPolicy as _, ToolCall, ToolManifest, ToolOutcome,
+    canonical::{Digest, Key},
+    internal::lock,
 };
 
 /// The state that the service and the proxy's loop share.
@@ -48,6 +50,8 @@ pub(crate) struct ServerLink {
     pub(crate) compares: bool,
     /// Whether a late answer is given to the next equal call.
     pub(crate) gives_late: bool,
+    /// The other credentials of the client's, whose answers it may read.
+    pub(crate) others: Vec<Digest>,
     /// Hears of attempts that timed out, which only this service knows: progress prolongs them.
     pub(crate) timeouts: Option<Arc<dyn Observer>>,
 }
@@ -88,9 +92,9 @@ impl ServerLink {
         let state = LinkState { in_flight, limits, outbox, observe, gone: false, up_at: None };
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Arc::default();
-        let (compares, gives_late, timeouts) = (false, !observe, None);
+        let (compares, gives_late, others, timeouts) = (false, !observe, Vec::new(), None);
         let state = Mutex::new(state);
-        Self { state, records, unknowns, derived, compares, gives_late, timeouts }
+        Self { state, records, unknowns, derived, compares, gives_late, others, timeouts }
     }
 
     /// The claim under which the call runs, if it is recorded. The recording layer refuses an unusable key,
@@ -169,8 +173,12 @@ impl ServerLink {
         let about = &call.parts().idempotency;
         let may = self.gives_late && about.key.is_none() && (claim.is_some() || about.id.is_none());
         let equals = mcp.trace.equals.as_ref().filter(|_| may)?;
-        let (answer, age, is_declared) = self.unknowns.take_late(equals)?;
-        let Some(mut answer) = answer else { return Some(Err(Failure::RAN_BEFORE.into())) };
+        let (kept, age, is_declared) = self.unknowns.take_late(equals, &self.others)?;
+        let mut answer = match kept {
+            Kept::Answer(answer) => answer,
+            Kept::Nothing => return Some(Err(Failure::RAN_BEFORE.into())),
+            Kept::OfAnother => return Some(Err(Failure::RAN_FOR_ANOTHER.into())),
+        };
         let note = if is_declared { repeated(age) } else { late(age) };
         answer.parts_mut().notes.push(note.into());
         let matched_on = MatchedOn::Completed;

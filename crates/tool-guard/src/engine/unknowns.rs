@@ -1,7 +1,13 @@
 //! Calls of unknown outcome block equal calls, so that a model cannot repeat one under a new id.
 mod blocked;
+mod stored;
 
-pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ask_about};
+pub(crate) use self::{
+    blocked::{BlockedByEqual, Earlier, Ended, ask_about},
+    stored::{ALIKE, in_store, noted},
+};
+
+use self::stored::BARS;
 
 use std::{
     collections::BTreeMap,
@@ -12,26 +18,16 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tool_reliability::idempotency::{
-    DedupeRecord, RecordState, Resolution, StoreHandle,
-    store::{StoreError, StoreErrorKind},
-};
+use tool_reliability::idempotency::{RecordState, Resolution, StoreHandle, store::StoreErrorKind};
 use tr_core::{
-    BoxError, DefaultPolicy, FailureInfo, Ran, StoreResponse, SystemClock, ToolCall, ToolOutcome,
-    Verdict, WallClock,
+    BoxError, DefaultPolicy, Ran, StoreResponse, SystemClock, ToolOutcome, Verdict, WallClock,
     canonical::{Digest, Key},
     classify, code,
     internal::lock,
 };
 
-/// How long they do.
-const BARS: Duration = Duration::from_secs(600);
-
 /// More than occur in that time; beyond it the one that ends first is forgotten.
 const MOST: usize = 10_000;
-
-/// More calls with the same params than one conversation has.
-const LISTED: usize = 256;
 
 /// The bytes of all late answers that wait for an equal call; of one beyond it is said only that its call ran.
 const KEPT: usize = 16 << 20;
@@ -52,6 +48,8 @@ pub(crate) struct Equals {
     who: Who,
     /// Names who may get the call's answer, for which params.
     owner: (Digest, Digest),
+    /// The credential of its caller.
+    reader: Option<Digest>,
 }
 
 /// The keys by which a call is found after it has ended.
@@ -103,20 +101,19 @@ struct Late {
     /// When it came.
     at: Instant,
     owner: (Digest, Digest),
+    reader: Option<Digest>,
     /// Whether it is given each time, as its tool declares; else its caller had given up, and it is given once.
     is_declared: bool,
 }
 
-/// A call that is not run, because the records do not tell whether an equal one may have run.
-#[derive(Debug, thiserror::Error)]
-#[error("the call was not run, because the records of equal calls could not be read")]
-pub(crate) struct NotCompared(#[source] FailureInfo);
-
-impl From<StoreError> for NotCompared {
-    fn from(cause: StoreError) -> Self {
-        let verdict = if cause.is_transient() { Verdict::TRANSIENT } else { Verdict::Permanent };
-        Self(FailureInfo::new(code::STORE_UNAVAILABLE, Ran::No, verdict).because(cause))
-    }
+/// What there is for the caller of an equal call.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    Answer(ToolOutcome),
+    /// The answer could not be kept.
+    Nothing,
+    /// The answer is for another credential.
+    OfAnother,
 }
 
 impl Since {
@@ -132,10 +129,16 @@ impl Since {
 impl Unknowns {
     /// Identifies the call under the key `own`, or one without an id, among equal calls; its answer is its owner's, for the
     /// params with this digest.
-    pub(crate) fn equals(&self, key: Key, own: Option<Key>, owner: &str, params: Digest) -> Equals {
+    pub(crate) fn equals(
+        &self,
+        key: Key,
+        own: Option<Key>,
+        (owner, reader): (&str, Option<Digest>),
+        params: Digest,
+    ) -> Equals {
         let number = || Who::Numbered(self.numbers.fetch_add(1, Ordering::Relaxed));
         let who = own.map_or_else(number, Who::Known);
-        Equals { key, who, owner: (Digest::of_bytes(owner), params) }
+        Equals { key, who, owner: (Digest::of_bytes(owner), params), reader }
     }
 
     /// Registers that the call of this tool, which has this record, may have run.
@@ -167,23 +170,27 @@ impl Unknowns {
             Resolution::DoneNotKept => None,
             _ => return drop(all.remove(&call)),
         };
-        let late = Late { answer, at, owner: equals.owner, is_declared: false };
+        let Equals { owner, reader, .. } = *equals;
+        let late = Late { answer, at, owner, reader, is_declared: false };
         keep(&mut all, call, late, BARS);
     }
 
     /// Registers the success of a call whose tool declares that equal ones get its answer for so long.
     pub(crate) fn succeeded(&self, equals: &Equals, answer: &ToolOutcome, during: Duration) {
         let (answer, at) = (Some(sized(answer)), Instant::now());
-        let late = Late { answer, at, owner: equals.owner, is_declared: true };
+        let Equals { owner, reader, .. } = *equals;
+        let late = Late { answer, at, owner, reader, is_declared: true };
         keep(&mut lock(&self.calls), (equals.key, equals.who), late, during);
     }
 
     /// The answer to a late success that is equal to this call and of the same owner, if it could be kept, and how old
-    /// it is; it is given once, unless its tool declares that equal calls get it: the last says so.
+    /// it is; it is given once, unless its tool declares that equal calls get it: the last says so. Only its reader gets
+    /// it, and who has that one's credential among its `others`.
     pub(crate) fn take_late(
         &self,
         equals: &Equals,
-    ) -> Option<(Option<ToolOutcome>, Duration, bool)> {
+        others: &[Digest],
+    ) -> Option<(Kept, Duration, bool)> {
         let (mut all, now) = (lock(&self.calls), Instant::now());
         let range = (equals.key, Who::FIRST)..=(equals.key, Who::LAST);
         let is_its = |since: &Since| {
@@ -191,10 +198,17 @@ impl Unknowns {
         };
         let call = all.range(range).find_map(|(call, since)| is_its(since).then_some(*call))?;
         let late = all.get(&call)?.late.clone()?;
-        if !late.is_declared {
+        let is_readable = late.reader == equals.reader
+            || late.reader.is_some_and(|reader| others.contains(&reader));
+        if is_readable && !late.is_declared {
             all.remove(&call);
         }
-        Some((late.answer.map(|(it, _)| it), now - late.at, late.is_declared))
+        let kept = match late.answer {
+            _ if !is_readable => Kept::OfAnother,
+            Some((answer, _)) => Kept::Answer(answer),
+            None => Kept::Nothing,
+        };
+        Some((kept, now - late.at, late.is_declared))
     }
 
     /// Registers that the client has got the call's end, from its own record.
@@ -328,58 +342,6 @@ pub(crate) fn ended(end: &Result<ToolOutcome, BoxError>, record: Option<Key>) ->
         Ran::No => Ended::Not,
         _ => Ended::At { unix_ms: SystemClock.unix_ms(), record },
     }
-}
-
-/// What is noted of a record's call whose params have what does not count: their digest as equal calls are compared.
-pub(crate) const ALIKE: &str = "alike";
-
-/// The digest as it is noted.
-pub(crate) fn noted(alike: Digest) -> String {
-    format!("{:x}", alike.short())
-}
-
-/// The call that blocks this one among the records of its conversation that another process left, by the digests of its
-/// params: as they are, and as they are compared.
-///
-/// # Errors
-/// If the store cannot be read: then an equal call may be among them.
-pub(crate) async fn in_store(
-    records: &StoreHandle<ToolOutcome>,
-    call: &ToolCall,
-    session: &str,
-    [digest, alike]: [Digest; 2],
-) -> Result<Option<BlockedByEqual>, NotCompared> {
-    let parts = call.parts();
-    let mut found = records.unknown_equals(session, &digest, LISTED).await?;
-    if found.records.is_empty() && alike != digest {
-        found.records = records.unknown_equals(session, &alike, LISTED).await?.records;
-    }
-    if found.records.is_empty() {
-        let alike = noted(alike);
-        let is_alike = |it: &DedupeRecord| it.request.about.get(ALIKE) == Some(&alike);
-        let others = records.unknown_of(session, LISTED).await?.records;
-        found.records.extend(others.into_iter().filter(is_alike));
-    }
-    let own = parts.idempotency.id.map(|id| id.key);
-    let now = SystemClock.unix_ms();
-    let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);
-    let bars = |key: Key, tool: &str, until: u64| {
-        let is_equal = tool == parts.tool.full_name() && Some(key) != own && until >= now;
-        is_equal.then(|| {
-            BlockedByEqual::by(Earlier::Recorded, Some(key), Duration::from_millis(until - now))
-        })
-    };
-    let unknown = found.records.iter().find_map(|record| {
-        bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))
-    });
-    Ok(unknown.or_else(|| {
-        // What it does not tell is taken to be equal.
-        found.unreadable.iter().find_map(|record| {
-            let tool = record.tool.as_deref().unwrap_or(parts.tool.full_name());
-            let until = record.changed_at.map_or(until(now), until);
-            Some(bars(record.key, tool, until)?.unreadable())
-        })
-    }))
 }
 
 #[cfg(test)]

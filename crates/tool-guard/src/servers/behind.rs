@@ -26,6 +26,7 @@ use hyper::{
     Method, Request, Response, StatusCode, Uri,
     body::Incoming,
     header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
+    http::request::Parts,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -69,6 +70,10 @@ impl Backend for Remote {
 
     fn path(&self) -> &str {
         self.upstream.path()
+    }
+
+    fn has_answered(&self, head: &Parts) -> bool {
+        self.upstream.has_answered(head)
     }
 
     fn post(&self, posted: Posted, _: Option<&Presence>) -> EventStream {

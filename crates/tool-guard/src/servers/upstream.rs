@@ -26,7 +26,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use bytes::Bytes;
-use hyper::{Method, Request, Response, Uri, body::Incoming};
+use hyper::{Method, Request, Response, Uri, body::Incoming, http::request::Parts};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -62,6 +62,12 @@ impl Upstream {
     pub(crate) fn post(&self, posted: Posted) -> EventStream {
         let uri = self.uri.as_ref().unwrap_or_else(|| self.server.url()).clone();
         HttpPost::new(self.server.clone(), uri, posted).hearing()
+    }
+
+    /// Whether the server has accepted a request with this session and this credential.
+    pub(crate) fn has_answered(&self, head: &Parts) -> bool {
+        let alive = &self.server.alive;
+        alive.has_worked(&alive.peer(self.server.on_server(&head.uri).query(), &head.headers))
     }
 
     /// Passes a request on, and its response back.

@@ -4,6 +4,7 @@ use super::{
     headers,
     reply::Reply,
     running::{Place, Running},
+    sessions::Sessions,
 };
 use crate::{
     engine::{
@@ -35,12 +36,7 @@ use bytes::Bytes;
 use hyper::{
     Method, Request, StatusCode, body::Incoming, header::HeaderName, http::request::Parts,
 };
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 use tokio::{
     sync::{Semaphore, oneshot},
     time::Instant,
@@ -53,9 +49,6 @@ const MOST: usize = 1_024;
 
 /// How long a stream is not resumed while its call goes on here: servers refuse what they still send.
 const RESUMED: Duration = Duration::from_secs(60);
-
-/// The sessions of which it is known when they began; beyond it the oldest is another client's.
-const MOST_SESSIONS: usize = 10_000;
 
 /// Headers that may occur once, besides the listener's own.
 static ONCE: [HeaderName; 6] = [VERSION, METHOD, NAME, SESSION, KEY, LAST_EVENT];
@@ -104,8 +97,7 @@ impl<B: Backend> listener::Door for HttpDoor<B> {
             inside.message(head, body).await
         } else {
             if !B::IS_COMMAND && head.headers.contains_key(LAST_EVENT) {
-                let via = Via::of(&inside.guard.server, &head);
-                inside.running.settled(&home(&via), RESUMED).await;
+                inside.running.settled(&home(&inside.via(&head)), RESUMED).await;
             }
             inside.behind.other(Request::from_parts(head, body)).await
         }
@@ -173,7 +165,7 @@ impl<B: Backend> DoorState<B> {
                 return refused(StatusCode::BAD_REQUEST, id_text, code, &why);
             }
         }
-        let via = Via::of(&self.guard.server, &head);
+        let via = self.via(&head);
         let home = home(&via);
         let id = read.token();
         match (read.method.as_deref(), id) {
@@ -196,8 +188,7 @@ impl<B: Backend> DoorState<B> {
                 self.guard.watching.on_request(&read);
                 let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
                 if let Some(session) = Via::session_in(&self.guard.server, answer.headers()) {
-                    let begun = Session { begun, client: params::initializes(&read) };
-                    self.sessions.begin(Place { place: session, ..home }, begun);
+                    self.sessions.begin(session, begun, params::initializes(&read), &via);
                 }
                 answer
             }
@@ -206,6 +197,13 @@ impl<B: Backend> DoorState<B> {
                 self.behind.other(Request::from_parts(head, body.clone())).await
             }
         }
+    }
+
+    /// Whose request it is.
+    fn via(&self, head: &Parts) -> Via {
+        let via = Via::of(&self.guard.server, head);
+        let works = || self.access.token.is_some() || self.behind.has_answered(head);
+        if B::IS_COMMAND { via } else { self.sessions.of(via, works) }
     }
 
     /// Hands a cancellation to the call of the same session or connection that it cancels; `false` if it may pass. One
@@ -271,9 +269,10 @@ impl<B: Backend> DoorState<B> {
                 Begun::Refused(end) => via.in_the_way = Some(end),
             }
         }
+        let session = via.session().map(Box::from);
         let client = self.guard.client(&home.caller).via(via);
         let mut proxy = self.guard.proxy(client).with_messages();
-        if let Some(client) = self.sessions.client(&home) {
+        if let Some(client) = session.and_then(|session| self.sessions.client(&session)) {
             proxy.know_client(client);
         }
         match request.map(|request| proxy.begin(request)) {
@@ -325,7 +324,9 @@ impl<B> DoorState<B> {
             ),
             owner: via.owner().into(),
             place: via.place().into(),
-            since: via.has_credential().then(|| self.sessions.began(&home(via))).flatten(),
+            credential: via.credential,
+            others: via.others.clone(),
+            since: via.has_credential().then(|| self.sessions.began(via.session()?)).flatten(),
             weak_id,
             joins_after: self.guard.equal_calls.joins_after(&request.arguments).filter(|_| joins),
         })
@@ -333,38 +334,7 @@ impl<B> DoorState<B> {
 }
 
 fn home(via: &Via) -> Place {
-    Place { caller: via.caller().into(), place: via.place().into() }
-}
-
-/// The sessions whose beginnings the guard has seen.
-#[derive(Debug, Default)]
-struct Sessions(Mutex<HashMap<Place, Session>>);
-
-#[derive(Debug)]
-struct Session {
-    begun: Instant,
-    /// Its client, as `name/version`.
-    client: Option<Box<str>>,
-}
-
-impl Sessions {
-    fn begin(&self, home: Place, session: Session) {
-        let mut all = lock(&self.0);
-        if all.len() == MOST_SESSIONS {
-            let oldest = all.iter().min_by_key(|(_, session)| session.begun);
-            let oldest = oldest.map(|(home, _)| home.clone());
-            oldest.and_then(|oldest| all.remove(&oldest));
-        }
-        all.insert(home, session);
-    }
-
-    fn began(&self, home: &Place) -> Option<Instant> {
-        lock(&self.0).get(home).map(|session| session.begun)
-    }
-
-    fn client(&self, home: &Place) -> Option<Box<str>> {
-        lock(&self.0).get(home)?.client.clone()
-    }
+    Place { caller: via.canceller().into(), place: via.place().into() }
 }
 
 #[cfg(test)]

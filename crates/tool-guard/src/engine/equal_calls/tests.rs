@@ -8,7 +8,16 @@ const LONG: Duration = Duration::from_secs(4);
 fn by(owner: &str, equals: &str) -> Call {
     let (equals, owner) = (Digest::of_bytes(equals), owner.into());
     let place = Box::clone(&owner);
-    Call { equals, owner, place, since: None, weak_id: None, joins_after: None }
+    Call {
+        equals,
+        owner,
+        place,
+        credential: None,
+        others: Vec::new(),
+        since: None,
+        weak_id: None,
+        joins_after: None,
+    }
 }
 
 fn pay() -> Call {

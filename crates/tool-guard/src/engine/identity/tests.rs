@@ -78,12 +78,12 @@ fn a_strong_id_holds_across_connections_and_a_weak_one_does_not() {
 #[test]
 fn sessions_of_claude_code_in_one_project_are_one_conversation() {
     let session = |project: Option<&str>, session: &str| {
-        claude_session(project.map(Into::into), Some(session.into()))
+        claude::of(project.map(Into::into), Some(session.into()))
     };
     assert_eq!(session(Some("/shop"), "1"), session(Some("/shop"), "2"));
     assert_ne!(session(Some("/shop"), "1"), session(Some("/bank"), "1"));
     assert_eq!(session(None, "1").as_deref(), Some("1"));
-    assert_eq!(claude_session(None, None), None);
+    assert_eq!(claude::of(None, None), None);
 }
 
 #[test]

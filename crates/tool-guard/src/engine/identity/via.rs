@@ -15,10 +15,14 @@ use tr_core::canonical::Digest;
 /// Where a call comes from. Credentials and session ids are digests here, and nowhere else.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Via {
-    /// Names who calls this server; those without a credential have one name.
+    /// Names who calls this server, whose credential may have been renewed since; those without one have one name.
     caller: Box<str>,
+    /// Whether the session is another caller's, as far as is known.
+    is_of_other: bool,
+    /// The other credentials of its caller in this session.
+    pub(crate) others: Vec<Digest>,
     /// Who calls, if the request has a credential.
-    pub(super) credential: Option<Digest>,
+    pub(crate) credential: Option<Digest>,
     /// The session, if there is one.
     pub(super) session: Option<Box<str>>,
     /// The key in the request's header; an error if it is no text.
@@ -41,6 +45,12 @@ impl Via {
             }
             None => via,
         }
+    }
+
+    /// Of a request in a session that this caller began: of the same caller, who has these other credentials, or of
+    /// another one. That gets nothing of the session's, but equal calls know of each other.
+    pub(crate) fn in_session_of(self, caller: &str, is_its: bool, others: Vec<Digest>) -> Self {
+        Self { caller: caller.into(), is_of_other: !is_its, others, ..self }
     }
 
     /// The name of a session that a server begins with these headers.
@@ -100,6 +110,14 @@ impl Via {
         self.session().unwrap_or(caller)
     }
 
+    /// Names who may cancel the call in its session or connection.
+    pub(crate) fn canceller(&self) -> String {
+        match self.credential.filter(|_| self.is_of_other) {
+            Some(credential) => label("credential", &credential).into(),
+            None => self.caller.to_string(),
+        }
+    }
+
     /// Names the session or the connection.
     pub(crate) fn place(&self) -> &str {
         self.session().unwrap_or(&self.connection)
@@ -124,12 +142,17 @@ impl Via {
     /// is the session or connection that tells callers apart, if anybody could guess the call's id.
     pub(super) fn digest(&self, params: Digest, is_guessable: bool) -> Digest {
         let owner = match &self.credential {
-            Some(credential) => &credential.as_bytes()[..],
+            Some(credential) => return with_credential(params, credential),
             None if is_guessable => self.owner().as_bytes(),
             None => return params,
         };
         Digest::of_bytes([&params.as_bytes()[..], owner].concat())
     }
+}
+
+/// The digest of params as a caller with this credential sends them.
+pub(crate) fn with_credential(params: Digest, credential: &Digest) -> Digest {
+    Digest::of_bytes([&params.as_bytes()[..], credential.as_bytes()].concat())
 }
 
 fn label(kind: &str, digest: &Digest) -> Box<str> {

@@ -68,7 +68,8 @@ impl Proxy {
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
             equals: digests.map(|[exact, alike]| {
                 let owner = self.client.owner(call.parts().idempotency.continues);
-                self.wire.unknowns.equals(self.client.equals(&call, alike), own, &owner, exact)
+                let key = self.client.equals(&call, alike);
+                self.wire.unknowns.equals(key, own, (&owner, self.client.credential()), exact)
             }),
             is_of_caller: self.client.is_over_http(),
             late: call.manifest().and_then(|tool| tool.late).filter(|_| !is_keyed),
@@ -127,9 +128,7 @@ impl Proxy {
                     Err(barred.into())
                 }
                 Ok(None) => match named {
-                    Some(key) => {
-                        identified::run(&wire, key, &call, stack.oneshot(call.clone())).await
-                    }
+                    Some(key) => identified::run(&wire, key, call, stack).await,
                     None => stack.oneshot(call).await,
                 },
                 Err(not_compared) => Err(not_compared.into()),
@@ -206,7 +205,16 @@ impl Proxy {
         );
         let (owner, place) = (connection.into(), connection.into());
         let joins_after = Some(joins_after);
-        let call = Call { equals, owner, place, since: None, weak_id: None, joins_after };
+        let call = Call {
+            equals,
+            owner,
+            place,
+            credential: None,
+            others: Vec::new(),
+            since: None,
+            weak_id: None,
+            joins_after,
+        };
         Some(self.equal_calls.begin_now(call, own_id()))
     }
 }

@@ -1,0 +1,79 @@
+//! Calls of unknown outcome among the records that other processes left.
+use super::blocked::{BlockedByEqual, Earlier};
+use std::time::Duration;
+use tool_reliability::idempotency::{DedupeRecord, StoreHandle, store::StoreError};
+use tr_core::{
+    FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock,
+    canonical::{Digest, Key},
+    code,
+};
+
+/// How long a call of unknown outcome blocks its equals.
+pub(super) const BARS: Duration = Duration::from_secs(600);
+
+/// More calls with the same params than one conversation has.
+const LISTED: usize = 256;
+
+/// A call that is not run, because the records do not tell whether an equal one may have run.
+#[derive(Debug, thiserror::Error)]
+#[error("the call was not run, because the records of equal calls could not be read")]
+pub(crate) struct NotCompared(#[source] FailureInfo);
+
+impl From<StoreError> for NotCompared {
+    fn from(cause: StoreError) -> Self {
+        let verdict = if cause.is_transient() { Verdict::TRANSIENT } else { Verdict::Permanent };
+        Self(FailureInfo::new(code::STORE_UNAVAILABLE, Ran::No, verdict).because(cause))
+    }
+}
+
+/// What is noted of a record's call whose params have what does not count: their digest as equal calls are compared.
+pub(crate) const ALIKE: &str = "alike";
+
+/// The digest as it is noted.
+pub(crate) fn noted(alike: Digest) -> String {
+    format!("{:x}", alike.short())
+}
+
+/// The call that blocks this one among the records of its conversation that another process left, by the digests of its
+/// params: as they are, and as they are compared.
+///
+/// # Errors
+/// If the store cannot be read: then an equal call may be among them.
+pub(crate) async fn in_store(
+    records: &StoreHandle<ToolOutcome>,
+    call: &ToolCall,
+    session: &str,
+    [digest, alike]: [Digest; 2],
+) -> Result<Option<BlockedByEqual>, NotCompared> {
+    let parts = call.parts();
+    let mut found = records.unknown_equals(session, &digest, LISTED).await?;
+    if found.records.is_empty() && alike != digest {
+        found.records = records.unknown_equals(session, &alike, LISTED).await?.records;
+    }
+    if found.records.is_empty() {
+        let alike = noted(alike);
+        let is_alike = |it: &DedupeRecord| it.request.about.get(ALIKE) == Some(&alike);
+        let others = records.unknown_of(session, LISTED).await?.records;
+        found.records.extend(others.into_iter().filter(is_alike));
+    }
+    let own = parts.idempotency.id.map(|id| id.key);
+    let now = SystemClock.unix_ms();
+    let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);
+    let bars = |key: Key, tool: &str, until: u64| {
+        let is_equal = tool == parts.tool.full_name() && Some(key) != own && until >= now;
+        is_equal.then(|| {
+            BlockedByEqual::by(Earlier::Recorded, Some(key), Duration::from_millis(until - now))
+        })
+    };
+    let unknown = found.records.iter().find_map(|record| {
+        bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))
+    });
+    Ok(unknown.or_else(|| {
+        // What it does not tell is taken to be equal.
+        found.unreadable.iter().find_map(|record| {
+            let tool = record.tool.as_deref().unwrap_or(parts.tool.full_name());
+            let until = record.changed_at.map_or(until(now), until);
+            Some(bars(record.key, tool, until)?.unreadable())
+        })
+    }))
+}
