@@ -33,6 +33,7 @@ pub(crate) mod setup;
 pub(crate) mod stores;
 mod timeout_sweeper;
 mod tool;
+pub(crate) mod unknown_records;
 pub(crate) mod unknowns;
 mod unusable;
 mod warnings;

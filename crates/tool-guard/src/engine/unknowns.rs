@@ -1,13 +1,7 @@
 //! Calls of unknown outcome block equal calls, so that a model cannot repeat one under a new id.
 mod blocked;
-mod stored;
 
-pub(crate) use self::{
-    blocked::{BlockedByEqual, Earlier, Ended, ask_about},
-    stored::{ALIKE, in_store, noted},
-};
-
-use self::stored::BARS;
+pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ask_about};
 
 use std::{
     collections::BTreeMap,
@@ -25,6 +19,9 @@ use tr_core::{
     classify, code,
     internal::lock,
 };
+
+/// How long they do.
+pub(super) const BARS: Duration = Duration::from_secs(600);
 
 /// More than occur in that time; beyond it the one that ends first is forgotten.
 const MOST: usize = 10_000;
@@ -47,7 +44,7 @@ pub(crate) struct Equals {
     pub(crate) key: Key,
     who: Who,
     /// Names who may get the call's answer, for which params.
-    owner: (Digest, Digest),
+    owner: Digest,
     /// The credential of its caller.
     reader: Option<Digest>,
 }
@@ -100,7 +97,7 @@ struct Late {
     answer: Option<(ToolOutcome, usize)>,
     /// When it came.
     at: Instant,
-    owner: (Digest, Digest),
+    owner: Digest,
     reader: Option<Digest>,
     /// Whether it is given each time, as its tool declares; else its caller had given up, and it is given once.
     is_declared: bool,
@@ -138,7 +135,8 @@ impl Unknowns {
     ) -> Equals {
         let number = || Who::Numbered(self.numbers.fetch_add(1, Ordering::Relaxed));
         let who = own.map_or_else(number, Who::Known);
-        Equals { key, who, owner: (Digest::of_bytes(owner), params), reader }
+        let owner = Digest::of_bytes([owner.as_bytes(), params.as_bytes()].concat());
+        Equals { key, who, owner, reader }
     }
 
     /// Registers that the call of this tool, which has this record, may have run.

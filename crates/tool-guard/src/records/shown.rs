@@ -1,6 +1,6 @@
 //! Formats records for people.
 use crate::{
-    engine::{identified::PARAMS, operator, records::RecordsCommand, unknowns::ALIKE},
+    engine::{identified::PARAMS, operator, records::RecordsCommand, unknown_records::ALIKE},
     terminal::{SHORT, short_id},
 };
 use anyhow::Context as _;

@@ -7,7 +7,8 @@ use crate::engine::{
     identity::{self, Identity},
     options::Mode,
     request::Request,
-    unknowns::{self, ALIKE, BlockedByEqual, Trace},
+    unknown_records::{self, ALIKE},
+    unknowns::{BlockedByEqual, Trace},
     warnings::Repeatable,
 };
 use serde_json::Value;
@@ -117,7 +118,7 @@ impl Proxy {
             let session = identity::session_of_equals(&call).filter(|_| compares);
             let barred = match (store, session, digests) {
                 (Some(store), Some(session), Some(digests)) => {
-                    unknowns::in_store(&store, &call, session, digests).await
+                    unknown_records::in_store(&store, &call, session, digests).await
                 }
                 _ => Ok(barred),
             };
@@ -148,7 +149,7 @@ impl Proxy {
             let _ = write!(lines, "\nclient: {}", printable(client));
         }
         if alike != exact {
-            let _ = write!(lines, "\n{ALIKE}: {}", unknowns::noted(alike));
+            let _ = write!(lines, "\n{ALIKE}: {}", unknown_records::noted(alike));
         }
         if call.is_identified() {
             let _ = write!(lines, "\n{PARAMS}: {}", noted(call.parts().params.get()));

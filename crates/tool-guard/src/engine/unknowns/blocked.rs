@@ -87,7 +87,7 @@ pub(crate) struct BlockedByEqual {
 }
 
 impl BlockedByEqual {
-    pub(super) fn by(earlier: Earlier, key: Option<Key>, left: Duration) -> Self {
+    pub(crate) fn by(earlier: Earlier, key: Option<Key>, left: Duration) -> Self {
         let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
         Self { facts, earlier, key, left, undeclared: None }
     }
@@ -103,7 +103,7 @@ impl BlockedByEqual {
     }
 
     /// Its record cannot be read.
-    pub(super) fn unreadable(self) -> Self {
+    pub(crate) fn unreadable(self) -> Self {
         Self { earlier: Earlier::Unreadable, ..self }
     }
 

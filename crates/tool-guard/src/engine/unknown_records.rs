@@ -1,5 +1,5 @@
 //! Calls of unknown outcome among the records that other processes left.
-use super::blocked::{BlockedByEqual, Earlier};
+use super::unknowns::{BARS, BlockedByEqual, Earlier};
 use std::time::Duration;
 use tool_reliability::idempotency::{DedupeRecord, StoreHandle, store::StoreError};
 use tr_core::{
@@ -7,9 +7,6 @@ use tr_core::{
     canonical::{Digest, Key},
     code,
 };
-
-/// How long a call of unknown outcome blocks its equals.
-pub(super) const BARS: Duration = Duration::from_secs(600);
 
 /// More calls with the same params than one conversation has.
 const LISTED: usize = 256;
