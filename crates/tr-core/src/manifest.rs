@@ -80,6 +80,11 @@ pub struct ToolManifest {
     /// life of its record, whatever else they say. A call that has them all is recognized by them, unless its caller
     /// gives a key. With other params it is a conflict, except after a failure: then it runs.
     pub identity: Vec<Pointer>,
+    /// The param by which the tool itself recognizes a repeat. `tool-guard mcp` leaves it out of digests, puts a key there if
+    /// it is absent, and repeats a call of unknown outcome with the key of that.
+    pub server_key: Option<Pointer>,
+    /// How long after a call the tool recognizes its repeat; 24 hours by default.
+    pub server_key_ttl: Duration,
     /// How long after a success `tool-guard` gives an equal call of the same conversation its answer: the model may ask again
     /// since it has not read it. Not at all by default.
     pub late: Option<Duration>,
@@ -173,6 +178,8 @@ impl ToolManifest {
             null_is_success: false,
             sensitive: Vec::new(),
             identity: Vec::new(),
+            server_key: None,
+            server_key_ttl: Duration::from_secs(24 * 3_600),
             late: None,
             shown_in_records: Vec::new(),
             #[cfg(feature = "input-schema")]

@@ -84,7 +84,15 @@ pub(super) fn with_defaults(
     let place = |is_own| if is_own { &at } else { &DEFAULTS };
     let breaker = place(tool.breaker.as_ref().is_some_and(|it| it.state.is_some()));
     let keys = place(tool.keys.as_ref().is_some_and(|it| it.scope.is_some()));
-    let tool = Tool::or(tool, defaults.clone());
+    let server_key = place(tool.keys.as_ref().is_some_and(|it| it.server_key.is_some()));
+    let mut tool = Tool::or(tool, defaults.clone());
+    if tool.keys.as_ref().is_some_and(|keys| keys.server_key.is_some())
+        && *tool.effect.get_or_insert(Effect::Mutating) != Effect::Mutating
+    {
+        let at = At::Member(server_key, "keys");
+        let expected = "a tool with effect = \"mutating\": others are repeated without a key";
+        refuse(&At::Member(&at, "server_key"), expected, "another effect", faults);
+    }
     if let Some(Breaker { state: Some(_), hint: Some(hint), .. }) = &tool.breaker
         && matches!(hint, BreakerHint::Dependency | BreakerHint::Global)
     {
@@ -160,6 +168,8 @@ pub(super) fn manifest(id: ToolId, tool: Tool) -> ToolManifest {
     manifest.scope = keys.scope.unwrap_or_default();
     manifest.identity = keys.identity.take().unwrap_or_default();
     manifest.late = keys.late;
+    manifest.server_key = keys.server_key.clone();
+    manifest.server_key_ttl = keys.server_key_ttl.unwrap_or(manifest.server_key_ttl);
     manifest.rules = rules(keys);
     manifest.shown_in_records = tool.records.and_then(|it| it.show).unwrap_or_default();
     manifest.dependency = tool.dependency;
@@ -183,7 +193,8 @@ fn rules(keys: Keys) -> Rules {
         Some(false) => rules.drop_volatile(),
         None => rules,
     };
-    rules = keys.volatile.into_iter().flatten().fold(rules, Builder::drop_at);
+    let dropped = keys.volatile.into_iter().flatten().chain(keys.server_key);
+    rules = dropped.fold(rules, Builder::drop_at);
     let loose = keys.any_whitespace.into_iter().flatten();
     loose.fold(rules, Builder::loose_whitespace_at).build().expect("pointers lead inside")
 }

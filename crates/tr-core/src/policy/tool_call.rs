@@ -147,6 +147,11 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     }
 
     #[inline]
+    fn repeats(&self, call: &ToolCall) -> Option<u64> {
+        call.parts().idempotency.repeats
+    }
+
+    #[inline]
     fn scope(&self, call: &ToolCall) -> DedupeScope {
         call.parts().idempotency.scope
     }

@@ -32,6 +32,7 @@ fn record() -> StoredRecord {
         mutating: true,
         again: false,
         corrects: false,
+        repeats: None,
         token,
         now: NOW,
         ttls,

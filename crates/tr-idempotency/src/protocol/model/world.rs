@@ -201,6 +201,7 @@ impl World {
             // One of the callers uses best effort.
             again: caller == 1,
             corrects: false,
+            repeats: None,
             token: Token { epoch, owner: owner(caller) },
             now: self.store_now(),
             ttls: TTLS,
