@@ -1,6 +1,9 @@
 //! A client's call: its line, and the answer that it gets.
-use super::{failure::Answer, unknowns::Trace};
-use crate::wire::jsonrpc::{self, Token};
+use super::{failure::Answer, noted_key::ServerKey, unknowns::Trace};
+use crate::wire::{
+    jsonrpc::{self, Line, Token},
+    params::{self, Params},
+};
 use bytes::Bytes;
 use std::{
     ops::Range,
@@ -9,7 +12,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use tr_core::{ToolCall, internal::lock};
+use tr_core::{ToolCall, canonical::Pointer, internal::lock};
 
 /// A client's call: its line, and the positions of the parts that the guard may replace.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct McpCall {
     pub(super) answer: Mutex<Option<Answer>>,
     /// How its end is reported after its caller stopped waiting.
     pub(crate) trace: Trace,
+    /// The server's own key in its arguments.
+    pub(crate) server_key: Option<ServerKey>,
 }
 
 impl McpCall {
@@ -43,7 +48,31 @@ impl McpCall {
             wants_result_type: false,
             answer: Mutex::new(None),
             trace: Trace::default(),
+            server_key: None,
         }
+    }
+
+    /// The call with this key of the server's at a place in its arguments; `None` if they have no such place.
+    pub(crate) fn with_server_key(&self, at: &Pointer, key: ServerKey) -> Option<Self> {
+        let Line::One(message) = jsonrpc::read(&self.line) else { return None };
+        let arguments = Params::of(&message).arguments?;
+        let (place, text) = params::text_put(arguments.get(), at, key.text())?;
+        let start = jsonrpc::range(&self.line, arguments).start;
+        let place = start + place.start..start + place.end;
+        let moved = |part: &Range<usize>| {
+            let by = |at: usize| if at >= place.end { at - place.len() + text.len() } else { at };
+            by(part.start)..by(part.end)
+        };
+        Some(Self {
+            line: jsonrpc::splice(&self.line, &[(place.clone(), &text)]),
+            id_range: moved(&self.id_range),
+            token: self.token.as_ref().map(|(token, part)| (token.clone(), moved(part))),
+            is_id_taken: self.is_id_taken,
+            wants_result_type: self.wants_result_type,
+            trace: self.trace,
+            server_key: Some(key),
+            ..Self::new(self.id.clone(), &self.tool)
+        })
     }
 
     /// The client's call behind a guarded call.

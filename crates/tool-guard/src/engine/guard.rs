@@ -88,6 +88,9 @@ impl Guard {
         let setup = files.read().map_err(anyhow::Error::msg)?;
         let declared = Declared::default();
         setup.declare(&declared);
+        if options.host_runs {
+            setup.warn_of_server_keys();
+        }
         let limits_of = if options.host_runs { Limits::of_host } else { Limits::new };
         let hard = options.max_timeout;
         let configured = setup.config.attempt_timeout.map(|timeout| {

@@ -159,7 +159,8 @@ impl Proxy {
     ) -> Option<CallReply<'e>> {
         let record = call.trace.record;
         if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(end)) {
-            self.wire.unknowns.note(equals, record, earlier, &call.tool);
+            let of = (&*call.tool, call.server_key.as_ref());
+            self.wire.unknowns.note(equals, record, earlier, of);
             if let Some(record) = record.filter(|_| self.mode == Mode::Enforce) {
                 let (tool, record) = (printable(&call.tool), short_id(&record));
                 tracing::warn!(target: TARGET, event = "outcome_unknown", state = "unknown", %tool, record);

@@ -113,6 +113,16 @@ impl Setup {
         }
     }
 
+    /// Warns of keys of the server's, for commands that change no arguments.
+    pub(crate) fn warn_of_server_keys(&self) {
+        for tool in self.config.catalog.iter().chain(self.declared.iter()) {
+            if tool.server_key.is_some() {
+                let tool = tool.tool.label();
+                tracing::warn!(target: TARGET, event = "server_key_not_applied", tool, why = "only tool-guard mcp changes arguments");
+            }
+        }
+    }
+
     /// Declares the tools to the stack: the catalogue overrides the configuration.
     pub(crate) fn declare(&self, declared: &Declared) {
         let undeclared = self.declared.said_of_undeclared();

@@ -141,13 +141,7 @@ impl ServerLink {
             }
             return;
         }
-        let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
-        let how = match outcome {
-            _ if did_not_run => Resolution::DidNotRun,
-            outcome if outcome.can_be_kept() => Resolution::Done(outcome),
-            _ => Resolution::DoneNotKept,
-        };
-        self.resolve(owed, how);
+        self.resolve(owed, resolution(outcome));
     }
 
     /// Settles a given-up call of which it is known now how it ended.
@@ -205,8 +199,18 @@ impl ServerLink {
     }
 }
 
+/// How a call ended whose answer says whether it ran.
+pub(super) fn resolution(outcome: ToolOutcome) -> Resolution<ToolOutcome> {
+    let did_not_run = outcome.error().is_some_and(|error| error.ran == Ran::No);
+    match outcome {
+        _ if did_not_run => Resolution::DidNotRun,
+        outcome if outcome.can_be_kept() => Resolution::Done(outcome),
+        _ => Resolution::DoneNotKept,
+    }
+}
+
 /// Retries while the guard's own end of the call is not recorded yet, and while the store is busy.
-async fn settle_in_store(
+pub(super) async fn settle_in_store(
     store: StoreHandle<ToolOutcome>,
     fence: FencingToken,
     how: Resolution<ToolOutcome>,

@@ -1,5 +1,8 @@
 //! Calls of unknown outcome among the records that other processes left.
-use super::unknowns::{BARS, BlockedByEqual, Earlier};
+use super::{
+    noted_key::ServerKey,
+    unknowns::{BARS, BlockedByEqual, Earlier},
+};
 use std::time::Duration;
 use tool_reliability::idempotency::{DedupeRecord, StoreHandle, store::StoreError};
 use tr_core::{
@@ -63,7 +66,8 @@ pub(crate) async fn in_store(
         })
     };
     let unknown = found.records.iter().find_map(|record| {
-        bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))
+        let by = bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))?;
+        Some(by.with(ServerKey::of(record)))
     });
     Ok(unknown.or_else(|| {
         // What it does not tell is taken to be equal.

@@ -3,6 +3,7 @@ mod blocked;
 
 pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ask_about};
 
+use super::noted_key::ServerKey;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -86,6 +87,7 @@ struct Since {
     /// What is known of it.
     earlier: Earlier,
     tool: Box<str>,
+    server_key: Option<ServerKey>,
     /// It succeeded after it was given up, or its tool declares that equal calls get its answer.
     late: Option<Late>,
 }
@@ -115,7 +117,8 @@ pub(crate) enum Kept {
 
 impl Since {
     fn new(now: Instant, key: Option<Key>, earlier: Earlier, tool: &str) -> Self {
-        Self { until: now + BARS, key, earlier, tool: tool.into(), late: None }
+        let (until, tool) = (now + BARS, tool.into());
+        Self { until, key, earlier, tool, server_key: None, late: None }
     }
 
     fn is_unknown(&self, now: Instant) -> bool {
@@ -139,13 +142,20 @@ impl Unknowns {
         Equals { key, who, owner, reader }
     }
 
-    /// Registers that the call of this tool, which has this record, may have run.
-    pub(crate) fn note(&self, equals: Equals, key: Option<Key>, earlier: Earlier, tool: &str) {
+    /// Registers that the call of this tool, which has this record and this key of the server's, may have run.
+    pub(crate) fn note(
+        &self,
+        equals: Equals,
+        key: Option<Key>,
+        earlier: Earlier,
+        (tool, server_key): (&str, Option<&ServerKey>),
+    ) {
         let mut all = lock(&self.calls);
         let now = Instant::now();
         make_room(&mut all, now);
         let since = all.entry((equals.key, equals.who));
         let since = since.or_insert_with(|| Since::new(now, key, earlier, tool));
+        since.server_key = server_key.cloned();
         // A repeat of the call says nothing more of it.
         if since.late.is_none() {
             since.until = now + BARS;
@@ -222,6 +232,13 @@ impl Unknowns {
         }
     }
 
+    /// Registers that the server has said how the equal calls with this key of its own ended.
+    pub(crate) fn settled(&self, equals: &Equals, key: &ServerKey) {
+        let is_equal = |at: &(Key, Who)| at.0 == equals.key;
+        let mut all = lock(&self.calls);
+        all.retain(|at, since| !(is_equal(at) && since.server_key.as_ref() == Some(key)));
+    }
+
     /// Whether a call of this tool may have run.
     pub(crate) fn has_of(&self, tool: &str) -> bool {
         let now = Instant::now();
@@ -235,7 +252,9 @@ impl Unknowns {
         let equals = all.range((*equals, Who::FIRST)..=(*equals, Who::LAST)).map(|(_, it)| it);
         let others = equals.filter(|it| it.is_unknown(now) && (own.is_none() || own != it.key));
         let since = others.max_by_key(|since| since.until)?;
-        Some(BlockedByEqual::by(since.earlier, since.key, since.until - now))
+        let server_key = since.server_key.clone();
+        let blocked = BlockedByEqual::by(since.earlier, since.key, since.until - now);
+        Some(blocked.with(server_key))
     }
 
     /// The same, unless the store has meanwhile recorded how the blocking calls ended: a person may have

@@ -30,6 +30,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let _logging = options.operation.log()?;
     let files = Files::new(Some(&options.config), None, Mode::Enforce);
     let mut setup = files.read().map_err(anyhow::Error::msg)?;
+    setup.warn_of_server_keys();
     if let Some(path) = &options.attribution.attribution_log {
         setup.config.loops.log_path = Some(path.to_string_lossy().into());
     }

@@ -163,6 +163,7 @@ fn usable(files: &Files) -> Result<(Setup, ToolCatalog), String> {
     let setup = files.read()?;
     let unusable = |error: &dyn Display| format!("{} cannot be used: {error}", files.said_in());
     builder(&setup.config).build().map_err(|error| unusable(&error))?;
+    setup.warn_of_server_keys();
     let catalog = setup.catalog().map_err(|error| unusable(&error))?;
     Ok((setup, catalog))
 }

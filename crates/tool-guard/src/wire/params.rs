@@ -1,7 +1,9 @@
 //! The params of a message and their `_meta`: all members that the guard reads. Values of another type are ignored.
 use super::jsonrpc::{self, Line, Message, Token, present, string};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
+use std::{collections::HashMap, ops::Range};
+use tr_core::canonical::Pointer;
 
 /// The params.
 #[derive(Debug, Default, Deserialize)]
@@ -45,6 +47,40 @@ pub(crate) fn cancelled(line: &[u8]) -> Option<Token> {
     let Line::One(message) = jsonrpc::read(line) else { return None };
     (message.method.as_deref()? == "notifications/cancelled").then_some(())?;
     Token::read(Params::of(&message).request_id?)
+}
+
+/// The text in the member at this place of an object; `None` if there is none.
+pub(crate) fn text_at(object: &str, at: &Pointer) -> Option<Box<str>> {
+    let (parent, name) = parent(object, at)?;
+    text(members(parent)?.get(name).copied())
+}
+
+/// Where to write what, so that the object has this text in the member at this place; `None` if there is no object to
+/// have it.
+pub(crate) fn text_put(object: &str, at: &Pointer, text: &str) -> Option<(Range<usize>, String)> {
+    let (parent, name) = parent(object, at)?;
+    let (members, text) = (members(parent)?, Value::from(text));
+    if let Some(value) = members.get(name) {
+        return Some((jsonrpc::range(object.as_bytes(), value), text.to_string()));
+    }
+    let begin = jsonrpc::range(object.as_bytes(), parent).start + 1;
+    let comma = if members.is_empty() { "" } else { "," };
+    Some((begin..begin, format!("{}:{text}{comma}", Value::from(name))))
+}
+
+/// The object that has the member at this place, and the member's name.
+fn parent<'o, 'p>(object: &'o str, at: &'p Pointer) -> Option<(&'o RawValue, &'p str)> {
+    let (mut parent, mut tokens) = (serde_json::from_str::<&RawValue>(object).ok()?, at.tokens());
+    let mut name = tokens.next()?;
+    for inner in tokens {
+        parent = members(parent)?.get(name)?;
+        name = inner;
+    }
+    Some((parent, name))
+}
+
+fn members(object: &RawValue) -> Option<HashMap<String, &RawValue>> {
+    jsonrpc::object(object.get()).ok()
 }
 
 /// The members of `_meta`.

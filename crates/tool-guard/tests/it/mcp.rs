@@ -21,6 +21,7 @@ mod process;
 mod records;
 mod restarts;
 mod retries;
+mod server_key;
 mod servers;
 mod shadow;
 mod summary;

@@ -7,6 +7,7 @@ use crate::engine::{
     identity::{self, Identity},
     options::Mode,
     request::Request,
+    server_key,
     unknown_records::{self, ALIKE},
     unknowns::{BlockedByEqual, Trace},
     warnings::Repeatable,
@@ -44,8 +45,9 @@ impl Proxy {
         call = self.declared(call, &tool, is_keyed);
         identity.declare(call.identity());
         let effect = DefaultPolicy.effect(&call);
-        let may_join = effect == Effect::Mutating && self.mode == Mode::Enforce && !self.host_runs;
-        let uncut = if may_join { self.among_equals(&call, &identity) } else { None };
+        // A host makes its calls itself.
+        let is_ours = effect == Effect::Mutating && self.mode == Mode::Enforce && !self.host_runs;
+        let uncut = if is_ours { self.among_equals(&call, &identity) } else { None };
         if let Some(uncut) = &uncut {
             identity.give(uncut.id());
         }
@@ -78,7 +80,7 @@ impl Proxy {
         };
         let mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());
-        let repeatable = Repeatable::of(&call);
+        let mut repeatable = Repeatable::of(&call);
         let counted = self.watching.begin(&mcp, &call);
         if self.mode == Mode::Enforce
             && self.wire.lock().gone
@@ -122,6 +124,14 @@ impl Proxy {
                 }
                 _ => Ok(barred),
             };
+            let (barred, (mcp, call, repeated)) = match barred {
+                Ok(mut blocked) if is_ours => {
+                    let keyed = server_key::put(&wire, (mcp, call), &mut blocked).await;
+                    repeatable = Repeatable::of(&keyed.1);
+                    (Ok(blocked), keyed)
+                }
+                barred => (barred, (mcp, call, None)),
+            };
             let end = match barred {
                 Ok(Some(barred)) => {
                     let barred = barred.of(&call);
@@ -134,6 +144,7 @@ impl Proxy {
                 },
                 Err(not_compared) => Err(not_compared.into()),
             };
+            server_key::settle(&wire, &mcp, repeated, &end).await;
             if let Some(counted) = counted {
                 counted.end(&end);
             }

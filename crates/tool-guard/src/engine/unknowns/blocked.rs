@@ -1,5 +1,5 @@
 //! What is said of a call that was not made, because an equal one may have run.
-use crate::terminal::short_id;
+use crate::{engine::noted_key::ServerKey, terminal::short_id};
 use std::{fmt, time::Duration};
 use tool_reliability::telemetry::TARGET;
 use tr_core::{FailureInfo, Ran, ToolCall, Verdict, canonical::Key, code, printable, rfc3339};
@@ -79,7 +79,9 @@ pub(crate) struct BlockedByEqual {
     /// What is known of the call that blocks it.
     pub(super) earlier: Earlier,
     /// That call's record.
-    pub(super) key: Option<Key>,
+    pub(crate) key: Option<Key>,
+    /// The server's own key of that call.
+    pub(crate) server_key: Option<ServerKey>,
     /// For how long it is still blocked; zero if that is not known.
     left: Duration,
     /// The tool, if its effect is not declared.
@@ -89,7 +91,12 @@ pub(crate) struct BlockedByEqual {
 impl BlockedByEqual {
     pub(crate) fn by(earlier: Earlier, key: Option<Key>, left: Duration) -> Self {
         let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
-        Self { facts, earlier, key, left, undeclared: None }
+        Self { facts, earlier, key, server_key: None, left, undeclared: None }
+    }
+
+    /// The blocking call has this key of the server's.
+    pub(crate) fn with(self, server_key: Option<ServerKey>) -> Self {
+        Self { server_key, ..self }
     }
 
     /// Blocked by the cut-off call of another client; nothing is known of its end while it runs.

@@ -1,0 +1,193 @@
+//! Tools that recognize a repeat by a key among their arguments.
+use super::client::{BIN, Client, ledger, text};
+use serde_json::{Value, json};
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Pays once for each key, and logs it. Of a payment with the file `lost` beside the ledger it says that it may have run;
+/// the file `once` is for one payment.
+const SERVER: &str = r#"while read -r line; do
+id=$(printf %s "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
+key=$(printf %s "$line" | sed -n 's/.*"idempotency_key":"\([^"]*\)".*/\1/p')
+case "$line" in
+*tools/call*)
+    echo "$key" >> "$LEDGER"
+    if [ -e "$LEDGER.lost" ] || rm "$LEDGER.once" 2>/dev/null; then
+        echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"HTTP 503: lost"}],"isError":true}}'
+    else
+        echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"paid"}]}}'
+    fi;;
+esac
+done"#;
+
+struct Shop {
+    client: Client,
+    ledger: PathBuf,
+    options: Vec<String>,
+}
+
+fn declare(ledger: &Path, more: &str) -> Vec<String> {
+    let catalog = ledger.with_extension("toml");
+    let text = format!("[tools.pay]\nkeys = {{ server_key = \"/idempotency_key\"{more} }}\n");
+    fs::write(&catalog, text).unwrap();
+    vec!["--catalog".into(), catalog.to_str().unwrap().into()]
+}
+
+impl Shop {
+    fn new(more: &str, options: &[&str]) -> Self {
+        let ledger = ledger();
+        let mut all = declare(&ledger, more);
+        all.extend(options.iter().map(|it| (*it).to_owned()));
+        Self { client: Self::start(&ledger, &all), ledger, options: all }
+    }
+
+    fn start(ledger: &Path, options: &[String]) -> Client {
+        let mut command = Command::new(BIN);
+        command.arg("mcp").args(options).args(["--", "sh", "-c", SERVER]).env("LEDGER", ledger);
+        // It names the conversation, which outlives the guard.
+        command.env("CLAUDE_PROJECT_DIR", "/home/user/shop");
+        Client::start(command, ledger.to_owned())
+    }
+
+    /// Another guard on the same records.
+    fn again(&mut self) {
+        let ledger = ledger();
+        fs::rename(&self.ledger, &ledger).unwrap();
+        fs::rename(self.ledger.with_extension("state"), ledger.with_extension("state")).unwrap();
+        self.client = Self::start(&ledger, &self.options);
+        self.ledger = ledger;
+    }
+
+    fn set(&self, file: &str) {
+        fs::write(self.ledger.with_extension(file), "").unwrap();
+    }
+
+    fn unset(&self, file: &str) {
+        fs::remove_file(self.ledger.with_extension(file)).unwrap();
+    }
+
+    /// What the client is told of a payment with this key, under these members of its `_meta`.
+    fn pay(&mut self, id: u32, key: Option<&str>, meta: Value) -> String {
+        let mut arguments = json!({ "order": 42 });
+        if let Some(key) = key {
+            arguments["idempotency_key"] = key.into();
+        }
+        let params = json!({ "name": "pay", "arguments": arguments, "_meta": meta });
+        self.client.request(id, "tools/call", params);
+        text(&self.client.answer(id))
+    }
+
+    /// The keys that the server has got.
+    fn keys(&self) -> Vec<String> {
+        fs::read_to_string(&self.ledger).unwrap().lines().map(str::to_owned).collect()
+    }
+}
+
+/// A new id of the model's.
+fn by_model(id: u32) -> Value {
+    json!({ "claudecode/toolUseId": format!("toolu_01A09q90qw90lq9178{id:05}c") })
+}
+
+#[test]
+fn a_key_that_is_absent_is_made_and_one_that_is_there_stays() {
+    let mut shop = Shop::new("", &[]);
+    for id in 1..=2 {
+        assert_eq!(shop.pay(id, None, by_model(id)), "paid");
+    }
+    assert_eq!(shop.pay(3, Some("mine"), by_model(3)), "paid");
+    let keys = shop.keys();
+    assert_eq!((keys[0].len(), &*keys[2]), (36, "mine"));
+    assert_ne!(keys[0], keys[1]);
+}
+
+#[test]
+fn a_call_of_unknown_outcome_is_repeated_with_its_key() {
+    for meta in [json!({}), by_model(1), json!({ "idempotencyKey": "order-42" })] {
+        let mut shop = Shop::new("", &[]);
+        shop.set("once");
+        assert_eq!(shop.pay(1, None, meta), "paid");
+        let keys = shop.keys();
+        assert_eq!(keys.len(), 2);
+        assert_eq!(keys[0], keys[1]);
+    }
+}
+
+#[test]
+fn a_model_that_asks_again_repeats_the_call_of_unknown_outcome_and_then_makes_another() {
+    for (records, restarts) in [(&["--records", "memory"][..], false), (&[], false), (&[], true)] {
+        let mut shop = Shop::new("", records);
+        shop.set("lost");
+        assert!(shop.pay(1, Some("one"), by_model(1)).contains("lost"));
+        shop.unset("lost");
+        if restarts {
+            shop.again();
+        }
+        assert_eq!(shop.pay(2, Some("two"), by_model(2)), "paid");
+        // The server has said of both how they ended, so the next one is another.
+        assert_eq!(shop.pay(3, Some("three"), by_model(3)), "paid");
+        let keys = shop.keys();
+        let (last, repeats) = keys.split_last().unwrap();
+        assert_eq!(last, "three", "{records:?} {keys:?}");
+        assert!(
+            repeats.len() > 1 && repeats.iter().all(|key| key == "one"),
+            "{records:?} {keys:?}"
+        );
+    }
+}
+
+#[test]
+fn a_repeat_under_the_same_id_has_the_same_key_also_of_a_guard_that_was_started_again() {
+    for restarts in [false, true] {
+        let mut shop = Shop::new("", &[]);
+        shop.set("lost");
+        let meta = || json!({ "idempotencyKey": "order-42" });
+        assert!(shop.pay(1, None, meta()).contains("lost"));
+        shop.unset("lost");
+        if restarts {
+            shop.again();
+        }
+        assert_eq!(shop.pay(2, Some("another"), meta()), "paid");
+        assert_eq!(shop.pay(3, None, meta()), "paid");
+        let mut keys = shop.keys();
+        let runs = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), 1, "{keys:?}");
+        // The last one was replayed.
+        assert_eq!(shop.pay(4, None, meta()), "paid");
+        assert_eq!(shop.keys().len(), runs);
+    }
+}
+
+#[test]
+fn after_the_time_that_the_server_knows_a_key_nothing_is_repeated() {
+    let mut shop = Shop::new(", server_key_ttl = \"1ms\"", &[]);
+    shop.set("lost");
+    assert!(shop.pay(1, None, by_model(1)).contains("lost"));
+    let runs = shop.keys().len();
+    let said = shop.pay(2, None, by_model(2));
+    assert!(said.contains("may have run"), "{said}");
+    assert_eq!(shop.keys().len(), runs);
+}
+
+#[test]
+fn a_key_is_sealed_with_its_record() {
+    let file = ledger().with_extension("key");
+    fs::write(&file, "07".repeat(32)).unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let mut shop = Shop::new("", &["--records-key-file", file.to_str().unwrap()]);
+    shop.set("lost");
+    assert!(shop.pay(1, Some("order-secret"), by_model(1)).contains("lost"));
+    shop.unset("lost");
+    shop.again();
+    let state = shop.client.state();
+    let holds =
+        |path: PathBuf| fs::read(path).unwrap().windows(12).any(|bytes| bytes == b"order-secret");
+    let records = fs::read_dir(state.join("tool-guard")).unwrap();
+    assert!(!records.map(|it| it.unwrap().path()).filter(|it| it.is_file()).any(holds));
+    assert_eq!(shop.pay(2, None, by_model(2)), "paid");
+    assert!(shop.keys().iter().all(|key| key == "order-secret"));
+}
