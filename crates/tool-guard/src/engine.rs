@@ -15,7 +15,6 @@ pub(crate) mod identity;
 pub(crate) mod in_flight;
 pub(crate) mod limits;
 pub(crate) mod log;
-mod noted_key;
 mod notes;
 pub(crate) mod one_client;
 pub(crate) mod operation;

@@ -1,5 +1,8 @@
 //! A client's call: its line, and the answer that it gets.
-use super::{failure::Answer, noted_key::ServerKey, unknowns::Trace};
+use super::{
+    failure::Answer,
+    unknowns::{ServerKey, Trace},
+};
 use crate::wire::{
     jsonrpc::{self, Line, Token},
     params::{self, Params},

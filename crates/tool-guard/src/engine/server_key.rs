@@ -2,9 +2,8 @@
 //! again with a repeat of a call of unknown outcome.
 use super::{
     call::McpCall,
-    noted_key::ServerKey,
     tool::{ServerLink, resolution, settle_in_store},
-    unknowns::{BlockedByEqual, leaves_unknown},
+    unknowns::{BlockedByEqual, ServerKey, leaves_unknown},
 };
 use crate::wire::params;
 use std::sync::Arc;

@@ -1,8 +1,5 @@
 //! Calls of unknown outcome among the records that other processes left.
-use super::{
-    noted_key::ServerKey,
-    unknowns::{BARS, BlockedByEqual, Earlier},
-};
+use super::unknowns::{BARS, BlockedByEqual, Earlier, ServerKey};
 use std::time::Duration;
 use tool_reliability::idempotency::{DedupeRecord, StoreHandle, store::StoreError};
 use tr_core::{

@@ -1,9 +1,8 @@
 //! Calls of unknown outcome block equal calls, so that a model cannot repeat one under a new id.
 mod blocked;
 
-pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ask_about};
+pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ServerKey, ask_about};
 
-use super::noted_key::ServerKey;
 use std::{
     collections::BTreeMap,
     sync::{

@@ -1,7 +1,7 @@
 //! What is said of a call that was not made, because an equal one may have run.
-use crate::{engine::noted_key::ServerKey, terminal::short_id};
+use crate::terminal::short_id;
 use std::{fmt, time::Duration};
-use tool_reliability::telemetry::TARGET;
+use tool_reliability::{idempotency::DedupeRecord, telemetry::TARGET};
 use tr_core::{FailureInfo, Ran, ToolCall, Verdict, canonical::Key, code, printable, rfc3339};
 
 /// What is known of the earlier call.
@@ -150,6 +150,44 @@ impl BlockedByEqual {
             ));
         }
         advice
+    }
+}
+
+/// A server's key of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerKey {
+    text: Box<str>,
+    /// When it was first sent, in milliseconds since 1970.
+    since: u64,
+}
+
+impl fmt::Display for ServerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.since, printable(&self.text))
+    }
+}
+
+impl ServerKey {
+    /// The name of a record's note of it.
+    pub(crate) const NOTED: &str = "server_key";
+
+    pub(crate) const fn new(text: Box<str>, since: u64) -> Self {
+        Self { text, since }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The key of this record's call.
+    pub(crate) fn of(record: &DedupeRecord) -> Option<Self> {
+        let (since, text) = record.request.about.get(Self::NOTED)?.split_once(' ')?;
+        Some(Self { text: text.into(), since: since.parse().ok()? })
+    }
+
+    /// Whether the server may be taken to know it still.
+    pub(crate) fn is_valid(&self, ttl: Duration, now: u64) -> bool {
+        u128::from(now.saturating_sub(self.since)) < ttl.as_millis()
     }
 }
 
