@@ -54,7 +54,7 @@ pub(crate) struct Guard {
     /// What the operator knows about the statuses of a server at an address.
     pub(crate) statuses: StatusRules,
     identity: Vec<IdentityConfig>,
-    live: Live,
+    pub(crate) live: Live,
     keys: DerivedKeys,
     /// Whether answers are compared with earlier ones.
     compares: bool,

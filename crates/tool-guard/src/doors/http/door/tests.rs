@@ -12,9 +12,12 @@ use crate::{
 use clap::Parser;
 use futures_util::stream;
 use http_body_util::BodyExt as _;
-use hyper::{HeaderMap, Response, header::CONTENT_TYPE};
+use hyper::{
+    HeaderMap, Response,
+    header::{CONTENT_TYPE, HeaderValue},
+};
 use serde_json::Value;
-use std::time::Duration;
+use std::{collections::HashSet, sync::Mutex, time::Duration};
 use tokio::{
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     task::{JoinHandle, yield_now},
@@ -23,6 +26,7 @@ use tokio::{
 use tr_core::{FailureInfo, Ran, Verdict};
 
 mod left;
+mod schedules;
 
 #[derive(Parser)]
 struct Line {
@@ -32,7 +36,17 @@ struct Line {
 
 /// A server that does what the test says.
 #[derive(Clone)]
-struct Scripted(UnboundedSender<Heared>);
+struct Scripted {
+    posts: UnboundedSender<Heared>,
+    /// The sessions and credentials that it has accepted.
+    accepted: Arc<Mutex<HashSet<Accepted>>>,
+}
+
+type Accepted = [Option<HeaderValue>; 2];
+
+fn accepted(headers: &HeaderMap) -> Accepted {
+    ["mcp-session-id", "authorization"].map(|name| headers.get(name).cloned())
+}
 
 /// A message that was posted, and where its answers go.
 struct Heared {
@@ -76,9 +90,13 @@ impl Backend for Scripted {
         "/mcp"
     }
 
+    fn has_answered(&self, head: &Parts) -> bool {
+        lock(&self.accepted).contains(&accepted(&head.headers))
+    }
+
     fn post(&self, posted: Posted, _: Option<&Presence>) -> EventStream {
         let (say, mut heard) = unbounded_channel();
-        let _ = self.0.send(Heared { posted, say });
+        let _ = self.posts.send(Heared { posted, say });
         EventStream::of_sent(stream::poll_fn(move |cx| heard.poll_recv(cx)))
     }
 
@@ -94,11 +112,24 @@ struct Bench {
 
 impl Bench {
     async fn new() -> Self {
-        let args = ["mcp", "--records", "memory", "--log", "off", "server"];
+        Self::with(&["--records", "memory"]).await
+    }
+
+    async fn with(options: &[&str]) -> Self {
+        let args = [&["mcp", "--log", "off"], options, &["server"]].concat();
         let options = Line::parse_from(args).options;
         let guard = Arc::new(Guard::new(&options, false).await.unwrap());
         let (sender, posts) = unbounded_channel();
-        Self { door: HttpDoor::new(guard, Scripted(sender), Access::default()), posts }
+        let server = Scripted { posts: sender, accepted: Arc::default() };
+        Self { door: HttpDoor::new(guard, server, Access::default()), posts }
+    }
+
+    /// The server accepts a request with these headers.
+    fn accept(&self, headers: &[(&'static str, &str)]) {
+        let headers = headers.iter().map(|(name, value)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        });
+        lock(&self.door.0.behind.accepted).insert(accepted(&headers.collect()));
     }
 
     fn send(
