@@ -30,6 +30,7 @@ const faults = {
   503: (response) => response.writeHead(503).end("upstream connect error"),
   drop: (response) => response.destroy(),
   hang: () => {},
+  slow: (response, at, answer) => setTimeout(() => json(response, 200, answer), 6_000),
   silence: (response) => response.writeHead(200, { "content-type": "text/event-stream" }).write(": here\n\n"),
   // Kills the guard, whose number is in a file.
   kill: (response) => (process.kill(Number(readFileSync(process.env.GUARD_PID)), "SIGKILL"), response.destroy()),
@@ -40,7 +41,7 @@ const faults = {
 
 // The orders that were paid before this process began, too.
 const ledger = readFileSync(process.env.LEDGER, { encoding: "utf8", flag: "a+" });
-const paid = new Set(ledger.split("\n").filter(Boolean).map((line) => JSON.parse(line).arguments.of));
+const paid = new Map(ledger.split("\n").filter(Boolean).map((line) => [JSON.parse(line).arguments.of, 1]));
 
 const inputSchema = { type: "object", properties: { of: { type: "string" } } };
 const results = {
@@ -50,9 +51,10 @@ const results = {
   ping: () => ({}),
   "tools/list": () => ({ tools: [{ name: "pay", description: "Pays an order.", inputSchema }] }),
   "tools/call": (params) => {
-    paid.add(params.arguments.of);
+    const { of } = params.arguments;
+    paid.set(of, (paid.get(of) ?? 0) + 1);
     appendFileSync(process.env.LEDGER, `${JSON.stringify(params)}\n`);
-    return { content: [{ type: "text", text: `receipt of ${params.arguments.of}` }] };
+    return { content: [{ type: "text", text: `receipt of ${of}, number ${paid.get(of)}` }] };
   },
 };
 
@@ -74,7 +76,8 @@ const answer = async (request, response) => {
   if (!known) return json(response, 200, { id, error: { code: -32601, message: "unknown method" } });
   const isFirst = method === "tools/call" && !paid.has(params.arguments.of);
   const result = known(params);
-  if (isFirst && at.fault) return faults[at.fault](response, at, { jsonrpc: "2.0", id, result });
+  const fault = isFirst && faults[at.fault];
+  if (fault) return fault(response, at, { jsonrpc: "2.0", id, result });
   const headers = {};
   if (begins) sessions.add((headers["mcp-session-id"] = randomUUID()));
   json(response, 200, { id, result }, headers);

@@ -5,7 +5,10 @@ use crate::{
     world::listens,
 };
 use serde_json::{Value, json};
-use std::{env, ffi::OsString, fs, panic::resume_unwind, path::PathBuf, process::Command, thread};
+use std::{
+    collections::BTreeMap, env, ffi::OsString, fs, panic::resume_unwind, path::PathBuf,
+    process::Command, thread,
+};
 use tempfile::TempDir;
 
 /// Within this, in milliseconds, a client behind the guard has its answer.
@@ -119,9 +122,30 @@ impl Faulty {
 
     /// How often this order was paid.
     fn payments(&self, order: &str) -> usize {
+        self.paid().get(order).copied().unwrap_or_default()
+    }
+
+    /// How often each order was paid.
+    pub(crate) fn paid(&self) -> BTreeMap<String, usize> {
         let ledger = fs::read_to_string(self.path("paid")).unwrap_or_default();
-        let params = ledger.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        params.filter(|params| params["arguments"]["of"] == order).count()
+        let mut paid = BTreeMap::new();
+        for line in ledger.lines() {
+            let params: Value = serde_json::from_str(line).unwrap();
+            let order = params["arguments"]["of"].as_str().unwrap().to_owned();
+            *paid.entry(order).or_default() += 1;
+        }
+        paid
+    }
+
+    /// Declares which param says what is paid; the catalogue.
+    pub(crate) fn declare(&self) -> String {
+        let catalog = self.path("catalog.toml");
+        fs::write(
+            &catalog,
+            "[tools.pay.keys]\nidentity = [\"/of\"]\nvolatile = [\"/idempotency_key\"]\n",
+        )
+        .unwrap();
+        catalog.to_str().unwrap().to_owned()
     }
 
     fn variables(&self) -> Vec<(&'static str, OsString)> {
@@ -173,7 +197,9 @@ impl Faulty {
         for (name, script) in ["script", "again"].into_iter().zip(scripts) {
             let of_order = |step: &Value| {
                 let mut step = step.clone();
-                step["arguments"] = json!({ "of": order });
+                // Each numbered payment is of an order of its own.
+                let number = step["number"].as_u64().map(|number| format!(" {number}"));
+                step["arguments"]["of"] = format!("{order}{}", number.unwrap_or_default()).into();
                 step
             };
             let script: Vec<_> = script.iter().map(of_order).collect();
@@ -213,6 +239,13 @@ impl Faulty {
             _ => target["command"] = reached.into(),
         }
         self.targets.push(target);
+    }
+
+    /// The client of the last cell begins with this token.
+    pub(crate) fn with_token(&mut self, token: &str) {
+        if let Some(target) = self.targets.last_mut() {
+            target["headers"] = json!({ "authorization": token });
+        }
     }
 
     /// Starts what was killed again.

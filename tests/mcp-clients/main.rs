@@ -1,5 +1,6 @@
 //! Clients of MCP that others wrote, over each way through the guard and without it.
 
+mod again;
 mod client;
 mod deaths;
 mod faults;

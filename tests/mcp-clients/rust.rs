@@ -67,15 +67,13 @@ async fn play_script(seen: &mut Seen, target: &Value, script: &str, which: &str)
         let answer = match step["do"].as_str().unwrap() {
             "list" => told(client.list_tools(None).await),
             "call" => told(client.call_tool(params(step)).await),
-            "within" => {
-                let begun = Instant::now();
-                let own = step["limit"].as_f64().map(Duration::from_secs_f64);
-                let answer = timeout(LIMIT, async {
-                    begin(&client, step, own).await?.await_response().await
-                });
-                let answer = answer.await;
-                let took = u64::try_from(begun.elapsed().as_millis()).unwrap();
-                json!({ "took": took, "seen": answer.ok().map(told) })
+            "within" => within(&client, step).await,
+            "both" => {
+                let both = [within(&client, step), within(&client, step)];
+                for answer in join_all(both).await {
+                    seen.note(name, &format!("{what} within"), answer);
+                }
+                continue;
             }
             "wait" => {
                 exists(step["file"].as_str().unwrap()).await;
@@ -119,6 +117,16 @@ async fn connect(handler: Handler, target: &Value) -> RunningService<RoleClient,
     command.envs(variables.map(|(name, value)| (name, value.as_str().unwrap())));
     let server = TokioChildProcess::builder(command).stderr(Stdio::null()).spawn();
     handler.serve(server.unwrap().0).await.unwrap()
+}
+
+/// A call for which the client, or this, waits for so long.
+async fn within(client: &Peer<RoleClient>, step: &Value) -> Value {
+    let begun = Instant::now();
+    let own = step["limit"].as_f64().map(Duration::from_secs_f64);
+    let answer =
+        timeout(LIMIT, async { begin(client, step, own).await?.await_response().await }).await;
+    let took = u64::try_from(begun.elapsed().as_millis()).unwrap();
+    json!({ "took": took, "seen": answer.ok().map(told) })
 }
 
 fn params(step: &Value) -> CallToolRequestParams {

@@ -48,6 +48,17 @@ async def exists(file):
             await anyio.sleep(0.005)
 
 
+async def within(seen, step, what, call):
+    begun, answer = time.monotonic(), None
+    with anyio.move_on_after(LIMIT):
+        try:
+            made = step["tool"], step["arguments"]
+            answer = jsonable(await call(*made, limit=step.get("limit"), meta=step.get("meta")))
+        except Exception as error:
+            answer = {"error": str(error)}
+    seen.note(what, {"took": int((time.monotonic() - begun) * 1000), "seen": answer})
+
+
 async def play(seen, script, tools, call):
     for number, step in enumerate(script):
         do = step["do"]
@@ -62,13 +73,11 @@ async def play(seen, script, tools, call):
         if do == "call":
             await seen.see(what, call(*made))
         elif do == "within":
-            begun, answer = time.monotonic(), None
-            with anyio.move_on_after(LIMIT):
-                try:
-                    answer = jsonable(await call(*made, limit=step.get("limit"), meta=step.get("meta")))
-                except Exception as error:
-                    answer = {"error": str(error)}
-            seen.note(what, {"took": int((time.monotonic() - begun) * 1000), "seen": answer})
+            await within(seen, step, what, call)
+        elif do == "both":
+            async with anyio.create_task_group() as tasks:
+                for _ in range(2):
+                    tasks.start_soon(within, seen, step, f"{what} within", call)
         elif do == "progress":
 
             async def progressed(progress, total, message, what=what):

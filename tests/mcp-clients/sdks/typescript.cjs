@@ -57,24 +57,30 @@ const step = async (client, target, what, { do: kind, tool, arguments: given, fi
   if (kind === "list") return see(target, what, client.listTools());
   if (kind === "call") return see(target, what, sdk.call(client, made));
   if (kind === "progress") return see(target, what, sdk.call(client, made, { onprogress: progressed(target, what) }));
-  if (kind === "within") {
+  const within = async (named) => {
     const begun = Date.now();
     const seen = await sdk.call(client, made, { timeout: limit ? 1_000 * limit : LIMIT }).catch(({ message }) => ({ error: message }));
-    return note(target, what, { took: Date.now() - begun, seen });
-  }
+    note(target, named, { took: Date.now() - begun, seen });
+  };
+  if (kind === "within") return within(what);
+  if (kind === "both") return Promise.all([within(`${what} within`), within(`${what} within`)]);
   const controller = new AbortController();
   const onprogress = () => controller.abort("enough");
   return see(target, what, sdk.call(client, made, { onprogress, signal: controller.signal }));
 };
 
-const play = async ({ name, url, command, env }, script, which = "") => {
+const play = async ({ name, url, command, env, headers }, script, which = "") => {
   const transport = url
-    ? new sdk.StreamableHTTPClientTransport(new URL(url))
+    ? new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
     : new sdk.StdioClientTransport({ command: command[0], args: command.slice(1), env });
   const client = new sdk.Client({ name: "sdk", version: "1" }, sdk.options);
   await client.connect(transport);
   note(name, `${which}initialized`, [client.getServerCapabilities(), client.getServerVersion()]);
-  for (const [number, part] of script.entries()) await step(client, name, `${which}${number} ${part.do}`, part);
+  for (const [number, part] of script.entries()) {
+    // The SDK reads them for each request.
+    if (part.do === "renew") headers.authorization = part.token;
+    else await step(client, name, `${which}${number} ${part.do}`, part);
+  }
   // A server may have lost the session.
   if (transport.sessionId) await transport.terminateSession().catch(() => {});
   await client.close();
