@@ -92,6 +92,8 @@ pub(crate) enum Reached {
 pub(crate) struct Room {
     folder: TempDir,
     mail: String,
+    /// What the catalogue says of the payments' keys.
+    keys: &'static str,
     /// How it reaches a server that is no bank of its own.
     reached: Option<Reached>,
 }
@@ -101,7 +103,12 @@ impl Room {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
-        Self { folder, mail: mail.into(), reached: None }
+        Self { folder, mail: mail.into(), keys: "", reached: None }
+    }
+
+    /// With a catalogue that says this of the payments' keys.
+    pub(crate) fn declaring(keys: &'static str) -> Self {
+        Self { keys, ..Self::new("") }
     }
 
     /// With a server over HTTP.
@@ -173,7 +180,8 @@ impl Room {
             return ("sh".into(), arguments.into(), self.places());
         }
         let catalog = self.path("catalog.toml");
-        fs::write(&catalog, "[tools.pay]\neffect = \"mutating\"\n").unwrap();
+        let tools = format!("[tools.pay]\neffect = \"mutating\"\n{}", self.keys);
+        fs::write(&catalog, tools).unwrap();
         let [mcp, option, end, node] = ["mcp", "--catalog", "--", "node"].map(PathBuf::from);
         let arguments = [mcp, option, catalog, end, node, here("bank.cjs")];
         (variable("TR_TOOL_GUARD"), arguments.into(), self.places())

@@ -1,4 +1,4 @@
-// A server whose `pay` charges and then fails with the words of its receipt mail, and whose `look` finds nothing.
+// A server whose `pay` charges and then fails with the words of its receipt mail, if there are any, and whose `look` finds nothing.
 // Where a file named KILL is, the first payment takes it away, kills the guard between the payment and its answer, and
 // is never answered.
 "use strict";
@@ -34,10 +34,10 @@ const answers = {
       process.kill(guard(), "SIGKILL");
       return null;
     }
-    const text = `no such row: ${params.arguments.of}`;
-    return params.name === "pay"
-      ? { error: { code: -32603, message: process.env.MAIL } }
-      : { result: { isError: true, content: [{ type: "text", text }] } };
+    const text = (text) => [{ type: "text", text }];
+    if (params.name === "look") return { result: { isError: true, content: text(`no such row: ${params.arguments.of}`) } };
+    if (process.env.MAIL) return { error: { code: -32603, message: process.env.MAIL } };
+    return { result: { content: text(`receipt of ${params.arguments.of}`) } };
   },
 };
 

@@ -1,6 +1,6 @@
 """Asks for a payment as clients on PyPI's `mcp` 1 do, which give up without a word, and prints what each asking sees.
 
-Usage: gives_up.py mcp|agents '{"command": [...]} or {"url": "..."}' '{"limit", "takes", "asks", "retries"}'
+Usage: gives_up.py mcp|agents '{"command": [...]} or {"url": "..."}' '{"limit", "takes", "asks", "retries", "together", "keys"}'
 """
 
 import asyncio
@@ -49,13 +49,21 @@ async def main(kind, target, plan):
     plan = json.loads(plan)
     arguments = {"order": "42", "takes": plan["takes"]}
     async with {"mcp": with_mcp, "agents": with_agents}[kind](json.loads(target), plan) as pay:
-        for _ in range(plan["asks"]):
+
+        async def ask(number):
             try:
-                result = await pay(arguments)
+                key = {"idempotency_key": f"key-{number}"} if plan["keys"] else {}
+                result = await pay(arguments | key)
                 said = "\n".join(block.text for block in result.content)
             except Exception as error:
                 said = f"{type(error).__name__}: {error}"
             print(json.dumps(said), flush=True)
+
+        if plan["together"]:
+            await asyncio.gather(*map(ask, range(plan["asks"])))
+        else:
+            for number in range(plan["asks"]):
+                await ask(number)
         # The server goes on with what its client has given up; each payment takes so long.
         ends = time.monotonic() + plan["takes"] + 1
         while time.monotonic() < ends and not os.path.exists(os.environ["DONE"]):

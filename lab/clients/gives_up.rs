@@ -15,13 +15,25 @@ struct Plan {
     asks: u32,
     /// How often the client itself asks again.
     retries: u32,
+    /// All at once.
+    together: bool,
+    /// Each time with another key in the arguments.
+    keys: bool,
 }
 
-const WHOLE: Plan = Plan { client: "agents", limit: 5, takes: 7, asks: 2, retries: 0 };
+const WHOLE: Plan = Plan {
+    client: "agents",
+    limit: 5,
+    takes: 7,
+    asks: 2,
+    retries: 0,
+    together: false,
+    keys: false,
+};
 const AGENT: Plan = Plan { asks: 1, retries: 2, ..WHOLE };
 const SDK: Plan = Plan { client: "mcp", ..WHOLE };
 /// No equal call has run for 4 s when it asks again.
-const SHORT: Plan = Plan { client: "mcp", limit: 1, takes: 3, asks: 3, retries: 0 };
+const SHORT: Plan = Plan { limit: 1, takes: 3, asks: 3, ..SDK };
 
 /// What is between client and command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +75,13 @@ fn payments(plan: Plan, form: Form, options: &[&str]) -> (usize, String) {
     let said = Command::new(python)
         .arg(here("gives_up.py"))
         .args([plan.client, &target.to_string()])
-        .arg(json!({ "limit": plan.limit, "takes": plan.takes, "asks": plan.asks, "retries": plan.retries }).to_string())
+        .arg(
+            json!({
+                "limit": plan.limit, "takes": plan.takes, "asks": plan.asks, "retries": plan.retries,
+                "together": plan.together, "keys": plan.keys,
+            })
+            .to_string(),
+        )
         .env("LEDGER", &ledger)
         .env("DONE", &done)
         .output()
@@ -115,6 +133,33 @@ fn without_the_guard_or_with_a_short_limit_each_asking_pays() {
                 let (paid, last) = payments(plan, form, options);
                 assert_eq!(paid, expected, "{plan:?} {form:?}: {last}");
             });
+        }
+    });
+}
+
+#[test]
+fn a_payment_whose_order_is_declared_is_made_once_and_else_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let catalog = folder.path().join("catalog.toml");
+    let keys = "[tools.pay.keys]\nidentity = [\"/order\"]\nvolatile = [\"/idempotency_key\"]\n";
+    fs::write(&catalog, keys).unwrap();
+    let declared = ["--catalog", catalog.to_str().unwrap()];
+    let quick = Plan { takes: 1, ..WHOLE };
+    thread::scope(|scope| {
+        for client in ["agents", "mcp"] {
+            for form in [Form::Stdio, Form::Http] {
+                for plan in
+                    [Plan { client, together: true, ..quick }, Plan { client, keys: true, ..quick }]
+                {
+                    scope.spawn(move || {
+                        for (options, expected) in [(&declared[..], 1), (&[], 2)] {
+                            let (paid, last) = payments(plan, form, options);
+                            assert_eq!(paid, expected, "{plan:?} {form:?}: {last}");
+                            assert!(last.contains("receipt of 42"), "{plan:?} {form:?}: {last}");
+                        }
+                    });
+                }
+            }
         }
     });
 }

@@ -1,5 +1,6 @@
 //! Real agents, with scripted models, against a server behind the guard: `cargo lab peers`.
 
+mod again;
 mod agent;
 mod conformance;
 mod faults;

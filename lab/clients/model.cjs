@@ -1,4 +1,4 @@
-// A model that plays a script: a call of each answer in turn, then "done". It speaks Anthropic's Messages, OpenAI's
+// A model that plays a script: the call, or the list of calls, of each answer in turn, then "done". It speaks Anthropic's Messages, OpenAI's
 // Responses and Gemini's API, prints its port, and writes what it was asked to a file. Steps are `{"tool": …, "arguments": {…}}`.
 "use strict";
 const { appendFileSync } = require("node:fs");
@@ -15,41 +15,43 @@ const random = () => randomBytes(12).toString("hex").slice(0, 22);
 const next = (body) => ((body.tools ?? []).length > 0 ? steps[asked++] : undefined);
 
 const messages = (body, send) => {
-  const step = next(body);
+  const steps = [next(body) ?? []].flat();
   const id = `msg_${Date.now()}_${asked}`;
   const usage = { input_tokens: 1, output_tokens: 1 };
   const message = { id, type: "message", role: "assistant", model: body.model, content: [] };
   send("message_start", { message: { ...message, stop_reason: null, stop_sequence: null, usage } });
-  const name = step && `mcp__bank__${step.tool}`;
-  const block = step
-    ? { type: "tool_use", id: `toolu_01${random()}`, name, input: {} }
-    : { type: "text", text: "" };
-  const delta = step
-    ? { type: "input_json_delta", partial_json: JSON.stringify(step.arguments) }
-    : { type: "text_delta", text: "done" };
-  send("content_block_start", { index: 0, content_block: block });
-  send("content_block_delta", { index: 0, delta });
-  send("content_block_stop", { index: 0 });
-  const stop_reason = step ? "tool_use" : "end_turn";
+  const called = (step) => [
+    { type: "tool_use", id: `toolu_01${random()}`, name: `mcp__bank__${step.tool}`, input: {} },
+    { type: "input_json_delta", partial_json: JSON.stringify(step.arguments) },
+  ];
+  const done = [{ type: "text", text: "" }, { type: "text_delta", text: "done" }];
+  for (const [index, [content_block, delta]] of (steps.length ? steps.map(called) : [done]).entries()) {
+    send("content_block_start", { index, content_block });
+    send("content_block_delta", { index, delta });
+    send("content_block_stop", { index });
+  }
+  const stop_reason = steps.length ? "tool_use" : "end_turn";
   send("message_delta", { delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 1 } });
   send("message_stop", {});
 };
 
 const responses = (body, send) => {
-  const step = next(body);
+  const steps = [next(body) ?? []].flat();
   const id = `resp_${asked}`;
-  const call = step && {
+  const called = (step, index) => ({
     type: "function_call",
-    id: `fc_${asked}`,
+    id: `fc_${asked}_${index}`,
     call_id: `call_${random()}`,
     namespace: "mcp__bank",
     name: step.tool,
     arguments: JSON.stringify(step.arguments),
-  };
+  });
   const text = [{ type: "output_text", text: "done" }];
-  const item = call ?? { type: "message", role: "assistant", id: `msg_${asked}`, content: text };
+  const done = { type: "message", role: "assistant", id: `msg_${asked}`, content: text };
   send("response.created", { response: { id } });
-  send("response.output_item.done", { output_index: 0, item });
+  for (const [output_index, item] of (steps.length ? steps.map(called) : [done]).entries()) {
+    send("response.output_item.done", { output_index, item });
+  }
   const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
   send("response.completed", { response: { id, usage } });
 };
