@@ -2,7 +2,7 @@
 //! be lost to its client.
 use crate::{
     engine::options::{HttpOptions, endpoint},
-    servers::upstream::{Upstream, request},
+    servers::upstream::Upstream,
     turn::hello,
     wire::http_names::SESSION,
 };
@@ -23,18 +23,17 @@ const LONGEST: usize = 64 * 1024;
 pub(super) async fn unfit(url: &str) -> Option<String> {
     let options = HttpOptions { upstream: Some(endpoint(url).ok()?), ..HttpOptions::default() };
     let upstream = Upstream::new(&options, Default::default(), LONGEST).ok()?;
-    let path = || upstream.path().parse().unwrap_or_default();
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     let params = hello("tool-guard install");
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
-    let begin = request(Method::POST, path(), headers.clone(), body.to_string().into());
+    let begin = upstream.request(Method::POST, headers.clone(), body.to_string().into());
     match timeout(PATIENCE, upstream.pass(&begin, true)).await.ok()? {
         Err(failure) => (!failure.is_transient()).then(|| failure.to_string()),
         Ok(response) => {
             headers.insert(SESSION, response.headers().get(SESSION)?.clone());
-            let end = request(Method::DELETE, path(), headers, Default::default());
+            let end = upstream.request(Method::DELETE, headers, Default::default());
             let _ = timeout(PATIENCE, upstream.pass(&end, false)).await;
             None
         }

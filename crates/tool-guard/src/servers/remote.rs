@@ -1,12 +1,10 @@
 //! A client on standard input and output, a server at an address: the guard is that server's client.
-mod begun;
 mod headers;
 mod open;
 mod own_stream;
 mod talk;
 
 use self::{open::Open, talk::Talk};
-use super::upstream::Upstream;
 use crate::{
     engine::{
         answer,
@@ -45,11 +43,7 @@ impl Remote {
     /// # Errors
     /// If its address, or the file of headers for it, cannot be used.
     pub(crate) fn new(options: &Options, guard: &Guard) -> anyhow::Result<Self> {
-        let headers = headers::Own::of(options.http.header_file.as_deref())?;
-        let upstream = Upstream::new(&options.http, guard.statuses.clone(), options.max_line)?;
-        let (effects, patience) = (guard.effects.clone(), guard.limits.idle);
-        let talk = Talk::new(upstream, headers, options.max_line, effects, patience);
-        Ok(Self { talk, mode: options.mode, refusals: Vec::new() })
+        Ok(Self { talk: Talk::new(options, guard)?, mode: options.mode, refusals: Vec::new() })
     }
 
     /// The server's own error in place of the guard's answer.

@@ -8,9 +8,7 @@ mod http;
 mod posting;
 mod preflight;
 
-pub(crate) use self::{
-    body::Events, faults::is_protocol_refusal, http::request, preflight::client_meta,
-};
+pub(crate) use self::{body::Events, faults::is_protocol_refusal, preflight::client_meta};
 use self::{
     faults::{About, Kind, failure},
     http::Server,
@@ -20,14 +18,15 @@ use crate::{
     engine::{
         failure::Failure,
         options::{HttpOptions, StatusRules},
-        server_event::{EventStream, Posted},
+        server_event::{EventStream, Posted, ServerEvent},
     },
     wire::http_names::SESSION,
 };
 use anyhow::Context as _;
 use bytes::Bytes;
-use hyper::{Method, Request, Response, Uri, body::Incoming, http::request::Parts};
-use std::sync::Arc;
+use futures_util::Stream;
+use hyper::{HeaderMap, Method, Request, Response, Uri, body::Incoming, http::request::Parts};
+use std::sync::{Arc, atomic::AtomicBool};
 use tokio::time::Instant;
 
 /// The server behind `--upstream`.
@@ -60,8 +59,28 @@ impl Upstream {
 
     /// Posts a message. What is heard ends when nothing more can come; dropping it closes the connection.
     pub(crate) fn post(&self, posted: Posted) -> EventStream {
+        let is_sent = Arc::<AtomicBool>::default();
+        EventStream::of(self.events(posted, is_sent.clone()), is_sent)
+    }
+
+    /// The same; `is_sent` becomes true when the first byte may leave.
+    pub(crate) fn events(
+        &self,
+        posted: Posted,
+        is_sent: Arc<AtomicBool>,
+    ) -> impl Stream<Item = ServerEvent> + Send + use<> {
         let uri = self.uri.as_ref().unwrap_or_else(|| self.server.url()).clone();
-        HttpPost::new(self.server.clone(), uri, posted).hearing()
+        HttpPost::new(self.server.clone(), uri, posted, is_sent).events()
+    }
+
+    /// A request to the endpoint.
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Request<Bytes> {
+        http::request(method, self.path().parse().unwrap_or_default(), headers, body)
     }
 
     /// Whether the server has accepted a request with this session and this credential.

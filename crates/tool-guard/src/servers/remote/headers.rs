@@ -1,9 +1,10 @@
 //! Headers of requests to a server at an address: the operator's, and those that repeat parts of a message.
 use crate::{
+    engine::effects::Effects,
     files::read_secret,
     secrets,
     wire::{
-        http_names::{METHOD, NAME, VERSION},
+        http_names::{METHOD, NAME, SESSION, VERSION},
         jsonrpc::{self, Line, string},
         mirrored::{self, Mirrored},
         params::Params,
@@ -13,7 +14,7 @@ use anyhow::Context as _;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::{
     HeaderMap,
-    header::{HeaderName, HeaderValue},
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use std::{
     fs,
@@ -25,8 +26,42 @@ use std::{
 use tool_reliability::telemetry::TARGET;
 use tr_core::internal::lock;
 
+/// The headers of requests in a session.
+#[derive(Clone)]
+pub(super) struct Headers {
+    pub(super) own: Own,
+    pub(super) session: Option<HeaderValue>,
+    pub(super) version: Option<HeaderValue>,
+    /// What is known of the server's tools.
+    pub(super) effects: Arc<Mutex<Effects>>,
+}
+
+impl Headers {
+    /// Those of a request without a message.
+    pub(super) fn base(&self) -> HeaderMap {
+        let mut headers = self.own.now();
+        if let Some(session) = &self.session {
+            headers.insert(SESSION, session.clone());
+        }
+        if let Some(version) = &self.version {
+            headers.insert(VERSION, version.clone());
+        }
+        headers
+    }
+
+    /// Those of a request with this message.
+    pub(super) fn of(&self, body: &[u8]) -> HeaderMap {
+        let mut headers = self.base();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, both);
+        headers.extend(repeated(body, &lock(&self.effects).mirrored));
+        headers
+    }
+}
+
 /// The headers in which a message of MCP 2026-07-28 repeats parts of itself.
-pub(super) fn repeated(body: &[u8], tools: &Mirrored) -> HeaderMap {
+fn repeated(body: &[u8], tools: &Mirrored) -> HeaderMap {
     let mut headers = HeaderMap::new();
     // Most messages do not name it.
     if memchr::memmem::find(body, b"io.modelcontextprotocol/protocolVersion").is_none() {

@@ -1,24 +1,32 @@
 //! What is posted to the server, and what is heard of it.
+use super::headers::Headers;
 use crate::{
     engine::{
-        failure::Failure,
         out::{Outgoing, Sent},
-        server_event::ServerEvent,
+        server_event::{EventStream, Posted, ServerEvent},
     },
-    servers::upstream::client_meta,
+    servers::upstream::{Upstream, client_meta},
     wire::{
         batch,
         jsonrpc::{self, Line, MISMATCH, Token, error_code},
     },
 };
 use bytes::Bytes;
+use futures_util::{FutureExt as _, StreamExt as _, stream, stream::BoxStream};
 use hyper::{
     HeaderMap, Response, StatusCode,
     header::{HeaderName, HeaderValue},
 };
 use serde_json::{Value, json, value::RawValue};
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 use tokio::time::Instant;
-use tr_core::{FailureInfo, Ran, Verdict};
+use tr_core::internal::lock;
 
 /// A message that was posted, or the server's own stream.
 #[derive(Clone, Debug, Default)]
@@ -28,21 +36,10 @@ pub(crate) struct Open {
     /// The ids of the requests of a batch that are not answered.
     pub(super) batch: Vec<Token>,
     /// The call that it begins.
-    pub(super) call: Option<Call>,
+    pub(super) call: Option<Sent>,
     pub(super) kind: Kind,
     /// The session in which it was posted.
     pub(super) session: Option<HeaderValue>,
-}
-
-/// A call that was posted.
-#[derive(Clone, Debug)]
-pub(super) struct Call {
-    pub(super) body: Bytes,
-    pub(super) sent: Sent,
-    /// The headers that repeat its arguments.
-    pub(super) params: Vec<(HeaderName, HeaderValue)>,
-    /// Whether it was posted before, with other headers.
-    pub(super) is_again: bool,
 }
 
 /// Messages that wait for the end of another.
@@ -52,13 +49,6 @@ pub(super) struct Held {
     /// They wait no longer than this.
     pub(super) until: Instant,
     pub(super) messages: Vec<Outgoing>,
-}
-
-/// A call that was refused since its headers do not repeat what they should.
-#[derive(Debug)]
-pub(super) struct Mismatch {
-    pub(super) open: Open,
-    pub(super) response: Box<Response<Bytes>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,11 +65,21 @@ pub(super) enum Kind {
     Subscription,
     /// The server's own stream.
     Stream,
-    /// The list of tools, which the guard asks for.
-    List,
 }
 
 impl Open {
+    /// The message of this line, which may begin a call.
+    pub(super) fn of(line: &Bytes, call: Option<Sent>) -> Self {
+        let (asked, batch) = match jsonrpc::read(line) {
+            Line::One(message) => {
+                (message.token().filter(|_| message.method.is_some()), Vec::new())
+            }
+            _ => (None, batch::requests(line).filter_map(Token::read).collect()),
+        };
+        let id = call.as_ref().map(|call| call.id.clone()).or(asked);
+        Self { id, batch, call, ..Self::default() }
+    }
+
     /// What says nothing to anybody.
     pub(super) fn nothing() -> (Self, Option<ServerEvent>) {
         (Self::default(), Some(ServerEvent::Between(Bytes::new())))
@@ -134,62 +134,99 @@ impl Open {
 
     /// Whether it goes on although it is cancelled.
     pub(super) fn outlives_stream(&self, is_modern: bool) -> bool {
-        self.call.as_ref().is_some_and(|call| call.sent.outlives_stream(is_modern))
-    }
-
-    /// Whether the list of tools may say which headers this refused call lacks.
-    pub(super) fn may_relist(&self, response: &Response<Bytes>) -> bool {
-        let code = error_code(response.body());
-        response.status() == StatusCode::BAD_REQUEST
-            && code == Some(MISMATCH)
-            && self.call.as_ref().is_some_and(|call| !call.is_again)
+        self.call.as_ref().is_some_and(|sent| sent.outlives_stream(is_modern))
     }
 }
 
-pub(super) fn not_begun() -> Failure {
-    let facts = FailureInfo::new("refused", Ran::No, Verdict::TRANSIENT);
-    Failure::said(
-        "The MCP server has lost the session and did not begin another; the tool did not run",
-        facts,
-    )
+/// A message for the server.
+#[derive(Clone)]
+pub(super) struct Message {
+    pub(super) upstream: Upstream,
+    pub(super) headers: Headers,
+    pub(super) body: Bytes,
+    /// The attempt of a call that it begins.
+    pub(super) attempt: Option<Sent>,
+    /// Whether its first byte may have left.
+    pub(super) is_sent: Arc<AtomicBool>,
 }
 
-/// What an answer says of the list of tools, which the guard asks for when a server refuses a call whose headers lack
-/// arguments.
-pub(super) enum Listed {
-    /// It is no answer.
-    Other,
-    /// There is no list.
-    None,
-    /// A page of it, and where the next begins.
-    Page(Box<RawValue>, Option<String>),
-}
-
-/// A request for a page of the list, in the name of this call's client, and its id.
-pub(super) fn list_request(call: &[u8], cursor: Option<&str>) -> (Bytes, Token) {
-    let id = format!("tool-guard-list-{:016x}", fastrand::u64(..));
-    let mut params = json!({ "_meta": client_meta(call) });
-    if let Some(cursor) = cursor {
-        params["cursor"] = cursor.into();
+impl Message {
+    /// Posts it. If the server refuses a call whose headers do not repeat an argument, the list of tools says which they
+    /// must, and the call is posted once more.
+    pub(super) fn post(self) -> EventStream {
+        let is_sent = self.is_sent.clone();
+        let headers = self.headers.of(&self.body);
+        let arguments = of_arguments(&headers);
+        let heard = self.events(headers).flat_map(move |event| match event {
+            ServerEvent::Refused(refusal) if self.lacks_header(&refusal) => {
+                self.clone().post_again(arguments.clone(), refusal).flatten_stream().boxed()
+            }
+            event => stream::iter([event]).boxed(),
+        });
+        EventStream::of(heard, is_sent)
     }
-    let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params });
-    (body.to_string().into(), Token::Text(id.into()))
-}
 
-/// Reads an answer to such a request.
-pub(super) fn listed(line: &Bytes) -> Listed {
-    let Line::One(message) = jsonrpc::read(line) else { return Listed::Other };
-    if message.method.is_some() || message.id.is_none() {
-        return Listed::Other;
+    fn events(&self, headers: HeaderMap) -> BoxStream<'static, ServerEvent> {
+        let (body, attempt) = (self.body.clone(), self.attempt.clone());
+        self.upstream.events(Posted { headers, body, attempt }, self.is_sent.clone()).boxed()
     }
-    let Some(result) = message.result else { return Listed::None };
-    let page: Value = serde_json::from_str(result.get()).unwrap_or_default();
-    let cursor = page["nextCursor"].as_str().map(str::to_owned);
-    Listed::Page(result.to_owned(), cursor)
+
+    fn lacks_header(&self, refusal: &Response<Bytes>) -> bool {
+        let code = error_code(refusal.body());
+        let is_mismatch = refusal.status() == StatusCode::BAD_REQUEST && code == Some(MISMATCH);
+        is_mismatch && self.attempt.is_some()
+    }
+
+    async fn post_again(
+        self,
+        arguments: Vec<(HeaderName, HeaderValue)>,
+        refusal: Box<Response<Bytes>>,
+    ) -> BoxStream<'static, ServerEvent> {
+        // It did not run.
+        self.is_sent.store(false, Ordering::Relaxed);
+        let mut page = self.page(None).await;
+        while let Some(result) = page {
+            lock(&self.headers.effects).learn(&result);
+            let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
+            let Some(cursor) = result["nextCursor"].as_str() else { break };
+            page = self.page(Some(cursor)).await;
+        }
+        let headers = self.headers.of(&self.body);
+        // With the same headers, it would be refused again.
+        if of_arguments(&headers) == arguments {
+            return stream::iter([ServerEvent::Refused(refusal)]).boxed();
+        }
+        self.events(headers)
+    }
+
+    /// A page of the list of tools, which is asked for in the name of this call's client.
+    async fn page(&self, cursor: Option<&str>) -> Option<Box<RawValue>> {
+        let id = format!("tool-guard-list-{:016x}", fastrand::u64(..));
+        let mut params = json!({ "_meta": client_meta(&self.body) });
+        if let Some(cursor) = cursor {
+            params["cursor"] = cursor.into();
+        }
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params });
+        let body = Bytes::from(body.to_string());
+        let posted = Posted { headers: self.headers.of(&body), body, attempt: None };
+        let mut heard = pin!(self.upstream.events(posted, Arc::default()));
+        loop {
+            match heard.next().await? {
+                ServerEvent::Message { line, answers: true, .. } => {
+                    let Line::One(answer) = jsonrpc::read(&line) else { return None };
+                    return answer.result.map(ToOwned::to_owned);
+                }
+                ServerEvent::Refused(_) | ServerEvent::Failed(_) | ServerEvent::Oversized(_) => {
+                    return None;
+                }
+                ServerEvent::Head(..) | ServerEvent::Between(_) | ServerEvent::Message { .. } => {}
+            }
+        }
+    }
 }
 
 /// The headers that repeat arguments.
-pub(super) fn repeated_in(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
+fn of_arguments(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
     let params = headers.iter().filter(|(name, _)| name.as_str().starts_with("mcp-param-"));
     params.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

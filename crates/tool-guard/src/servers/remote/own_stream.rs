@@ -2,12 +2,12 @@
 use super::headers;
 use crate::{
     engine::server_event::ServerEvent,
-    servers::upstream::{Events, Upstream, request},
+    servers::upstream::{Events, Upstream},
     wire::{http_names::LAST_EVENT, sse::Content},
 };
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use hyper::{HeaderMap, Method, Request, StatusCode, header::HeaderValue};
+use hyper::{HeaderMap, Method, StatusCode, header::HeaderValue};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -23,15 +23,6 @@ const LONGEST: Duration = Duration::from_secs(30);
 fn is_final(status: StatusCode) -> bool {
     let passes = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
     status.is_client_error() && !passes
-}
-
-/// A request to the endpoint, without a body.
-pub(super) fn to_endpoint(
-    upstream: &Upstream,
-    method: Method,
-    headers: HeaderMap,
-) -> Request<Bytes> {
-    request(method, upstream.path().parse().unwrap_or_default(), headers, Bytes::new())
 }
 
 /// The server's own messages: a server without them refuses the request.
@@ -63,7 +54,7 @@ pub(super) fn own_stream(
                     sleep((pause * 2_u32.pow(failures.min(8))).min(pause.max(LONGEST))).await;
                 }
                 own.headers.extend(own.renewed.now());
-                let get = to_endpoint(&own.upstream, Method::GET, own.headers.clone());
+                let get = own.upstream.request(Method::GET, own.headers.clone(), Bytes::new());
                 match own.upstream.pass(&get, false).await {
                     Ok(response) if response.status().is_success() => {
                         own.now = Some(Events::new(response.into_body(), own.max_line));

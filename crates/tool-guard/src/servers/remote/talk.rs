@@ -1,20 +1,21 @@
 //! The guard as the client of a server at an address: its session, its posts, and the server's own stream.
 use super::{
-    headers::{Own, repeated},
-    open::{Call, Held, Kind, Listed, Mismatch, Open, list_request, listed, repeated_in},
-    own_stream::{own_stream, to_endpoint},
+    headers::{Headers, Own},
+    open::{Held, Kind, Message, Open},
+    own_stream::own_stream,
 };
 use crate::{
     engine::{
-        effects::Effects,
         failure::Failure,
-        out::{Outgoing, Sent},
-        server_event::{EventStream, Posted, ServerEvent, next_of},
+        guard::Guard,
+        options::Options,
+        out::Outgoing,
+        server_event::{EventStream, ServerEvent, next_of},
     },
     servers::upstream::{Upstream, is_protocol_refusal},
     wire::{
-        batch,
-        http_names::{SESSION, VERSION},
+        guess::answered,
+        http_names::SESSION,
         jsonrpc::{self, Line, Token, error_code, string},
         lines::Item,
         params::cancelled,
@@ -23,60 +24,51 @@ use crate::{
 };
 use bytes::Bytes;
 use hyper::{
-    HeaderMap, Method, Response,
-    header::{ACCEPT, CONTENT_TYPE, HeaderValue},
+    Method, Response,
+    header::{ACCEPT, HeaderValue},
 };
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
-use tr_core::{FailureInfo, Ran, Verdict, internal::lock};
+use serde_json::Value;
+use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
+use tr_core::{FailureInfo, Ran, Verdict};
+
+/// How long messages wait for a sign that `notifications/initialized` has reached the server.
+const REACHED: Duration = Duration::from_secs(2);
 
 /// The talk with the server.
 pub(super) struct Talk {
     upstream: Upstream,
-    /// The operator's headers.
-    own: Own,
+    headers: Headers,
     max_line: usize,
-    pub(super) session: Option<HeaderValue>,
-    pub(super) version: Option<HeaderValue>,
     /// The client's `initialize`, and its id.
-    pub(super) initialize: Option<(Bytes, Token)>,
+    initialize: Option<(Bytes, Token)>,
     /// The server has lost the session, and did not begin another.
-    pub(super) is_lost: bool,
+    is_lost: bool,
     /// Messages that wait for the begin of the session.
-    pub(super) held: Option<Held>,
+    held: Option<Held>,
     /// How long a request may take.
-    pub(super) patience: Duration,
-    /// What is known of the server's tools.
-    effects: Arc<Mutex<Effects>>,
-    /// Calls that wait for the list of tools.
-    mismatches: Vec<Mismatch>,
+    patience: Duration,
     open: Vec<(Open, EventStream)>,
 }
 
 impl Talk {
-    pub(super) fn new(
-        upstream: Upstream,
-        own: Own,
-        max_line: usize,
-        effects: Arc<Mutex<Effects>>,
-        patience: Duration,
-    ) -> Self {
-        Self {
-            upstream,
-            own,
-            max_line,
-            session: None,
-            version: None,
+    /// With the server of the options.
+    ///
+    /// # Errors
+    /// If its address, or the file of headers for it, cannot be used.
+    pub(super) fn new(options: &Options, guard: &Guard) -> anyhow::Result<Self> {
+        let own = Own::of(options.http.header_file.as_deref())?;
+        let effects = guard.effects.clone();
+        Ok(Self {
+            upstream: Upstream::new(&options.http, guard.statuses.clone(), options.max_line)?,
+            headers: Headers { own, session: None, version: None, effects },
+            max_line: options.max_line,
             initialize: None,
             is_lost: false,
             held: None,
-            patience,
-            effects,
-            mismatches: Vec::new(),
+            patience: guard.limits.idle,
             open: Vec::new(),
-        }
+        })
     }
 
     /// Reads a line of the client's: its `initialize` is repeated if the session is lost.
@@ -113,16 +105,12 @@ impl Talk {
             return;
         }
         let Outgoing { line, attempt } = outgoing;
-        let Line::One(message) = jsonrpc::read(&line) else {
-            return self.post(
-                line.clone(),
-                attempt,
-                None,
-                batch::requests(&line).filter_map(Token::read).collect(),
-                Kind::Message,
-            );
+        let mut open = Open::of(&line, attempt);
+        let read = jsonrpc::read(&line);
+        let method = match &read {
+            Line::One(message) => message.method.as_deref(),
+            _ => None,
         };
-        let method = message.method.as_deref();
         if method == Some("notifications/cancelled") {
             let id = cancelled(&line);
             let is_unsent = |(open, heards): &(Open, EventStream)| {
@@ -138,68 +126,44 @@ impl Talk {
             let stays =
                 |open: &Open| open.outlives_stream(is_modern) || open.id.is_none() || open.id != id;
             self.open.retain(|(open, _)| stays(open));
-            self.mismatches.retain(|it| stays(&it.open));
             if is_modern {
                 // There it is the end of the stream that cancels.
                 return;
             }
         }
-        let id = message.token().filter(|_| method.is_some());
-        if method == Some("notifications/initialized") {
-            return self.initialized(line.clone());
+        match method {
+            Some("notifications/initialized") => return self.initialized(line.clone()),
+            Some("initialize") => {
+                open.kind = Kind::Begins;
+                self.forget_session();
+            }
+            Some("subscriptions/listen") => open.kind = Kind::Subscription,
+            _ => {}
         }
-        let kind = match method {
-            Some("initialize") => Kind::Begins,
-            Some("subscriptions/listen") => Kind::Subscription,
-            _ => Kind::Message,
-        };
-        if kind == Kind::Begins {
-            (self.session, self.version, self.is_lost) = (None, None, false);
-        }
-        self.post(line.clone(), attempt, id, Vec::new(), kind);
+        self.post(line.clone(), open);
     }
 
-    /// Posts the begin of a call, the request `id`, a batch of requests or another message.
-    pub(super) fn post(
-        &mut self,
-        body: Bytes,
-        attempt: Option<Sent>,
-        id: Option<Token>,
-        batch: Vec<Token>,
-        kind: Kind,
-    ) {
-        let headers = self.headers(&body);
-        let sent = attempt.clone();
-        let call = sent.map(|sent| Call {
-            body: body.clone(),
-            sent,
-            params: repeated_in(&headers),
-            is_again: false,
-        });
-        let id = attempt.as_ref().map(|sent| sent.id.clone()).or(id);
-        let hearing = self.upstream.post(Posted { headers, body, attempt });
-        let session = self.session.clone();
-        self.open.push((Open { id, batch, call, kind, session }, hearing));
+    /// Posts the body of a message.
+    fn post(&mut self, body: Bytes, mut open: Open) {
+        let (upstream, headers) = (self.upstream.clone(), self.headers.clone());
+        open.session.clone_from(&headers.session);
+        let (attempt, is_sent) = (open.call.clone(), Arc::default());
+        let message = Message { upstream, headers, body, attempt, is_sent };
+        self.open.push((open, message.post()));
+    }
+
+    fn forget_session(&mut self) {
+        (self.headers.session, self.headers.version, self.is_lost) = (None, None, false);
     }
 
     /// Hears no more of messages of this kind.
-    pub(super) fn forget(&mut self, kind: Kind) {
+    fn forget(&mut self, kind: Kind) {
         self.open.retain(|(open, _)| open.kind != kind);
     }
 
     /// Ends a message that was not sent.
-    pub(super) fn fail(&mut self, outgoing: Outgoing, failure: Failure) {
-        let Outgoing { line, attempt } = outgoing;
-        let (asked, batch) = match jsonrpc::read(&line) {
-            Line::One(message) => {
-                (message.id.filter(|_| message.method.is_some()).and_then(Token::read), Vec::new())
-            }
-            _ => (None, batch::requests(&line).filter_map(Token::read).collect()),
-        };
-        let call =
-            attempt.map(|sent| Call { body: line, sent, params: Vec::new(), is_again: false });
-        let id = call.as_ref().map(|call| call.sent.id.clone()).or(asked);
-        let open = Open { id, batch, call, ..Open::default() };
+    fn fail(&mut self, outgoing: Outgoing, failure: Failure) {
+        let open = Open::of(&outgoing.line, outgoing.attempt);
         self.open.push((open, EventStream::only(ServerEvent::Failed(failure))));
     }
 
@@ -218,33 +182,14 @@ impl Talk {
         self.initialize.is_none()
     }
 
-    fn base(&self) -> HeaderMap {
-        let mut headers = self.own.now();
-        if let Some(session) = &self.session {
-            headers.insert(SESSION, session.clone());
-        }
-        if let Some(version) = &self.version {
-            headers.insert(VERSION, version.clone());
-        }
-        headers
-    }
-
-    fn headers(&self, body: &[u8]) -> HeaderMap {
-        let mut headers = self.base();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let both = HeaderValue::from_static("application/json, text/event-stream");
-        headers.insert(ACCEPT, both);
-        headers.extend(repeated(body, &lock(&self.effects).mirrored));
-        headers
-    }
-
     /// Opens the stream of the server's own messages.
-    pub(super) fn listen(&mut self) {
+    fn listen(&mut self) {
         self.forget(Kind::Stream);
-        let mut headers = self.base();
+        let mut headers = self.headers.base();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let heards = own_stream(self.upstream.clone(), headers, self.own.clone(), self.max_line);
-        let session = self.session.clone();
+        let own = self.headers.own.clone();
+        let heards = own_stream(self.upstream.clone(), headers, own, self.max_line);
+        let session = self.headers.session.clone();
         let open = Open { kind: Kind::Stream, session, ..Open::default() };
         self.open.push((open, EventStream::of_sent(heards)));
     }
@@ -270,60 +215,96 @@ impl Talk {
         if matches!(open.kind, Kind::Begins | Kind::BeginsAgain | Kind::Initialized) {
             self.on_begun(&open, heard.as_ref());
         }
-        match heard {
-            heard if open.kind == Kind::List => self.on_list(at, heard),
-            // The client has had its answer.
-            _ if open.kind == Kind::BeginsAgain => {}
-            Some(ServerEvent::Refused(response)) if open.may_relist(&response) => {
-                if self.mismatches.is_empty() {
-                    self.list(open.call.as_ref(), None);
-                }
-                self.mismatches.push(Mismatch { open: open.clone(), response });
-            }
-            heard => return (open, heard),
+        // The client has had its answer.
+        if open.kind == Kind::BeginsAgain { Open::nothing() } else { (open, heard) }
+    }
+
+    /// Sends the client's `initialize` once more; what is sent meanwhile waits.
+    fn begin_again(&mut self) {
+        let Some((line, id)) = self.initialize.clone() else { return };
+        self.forget_session();
+        self.post(line, Open { id: Some(id), kind: Kind::BeginsAgain, ..Open::default() });
+        // What waits for it is answered before its own time is over.
+        self.hold(Kind::BeginsAgain, self.patience / 2);
+    }
+
+    /// Says that the session has begun: what follows must not overtake it.
+    fn initialized(&mut self, note: Bytes) {
+        self.post(note, Open { kind: Kind::Initialized, ..Open::default() });
+        self.hold(Kind::Initialized, REACHED);
+        self.listen();
+    }
+
+    fn hold(&mut self, by: Kind, patience: Duration) {
+        let messages = self.take_held();
+        self.held = Some(Held { by, until: Instant::now() + patience, messages });
+    }
+
+    fn take_held(&mut self) -> Vec<Outgoing> {
+        self.held.take().map(|held| held.messages).unwrap_or_default()
+    }
+
+    fn release(&mut self) {
+        for message in self.take_held() {
+            self.send(message);
         }
-        Open::nothing()
     }
 
-    /// Asks for the list of tools, in the name of this call's client.
-    fn list(&mut self, call: Option<&Call>, cursor: Option<&str>) {
-        let Some(call) = call else { return };
-        let (line, id) = list_request(&call.body, cursor);
-        self.post(line, None, Some(id), Vec::new(), Kind::List);
+    fn lose(&mut self) {
+        self.is_lost = true;
+        for message in self.take_held() {
+            let facts = FailureInfo::new("refused", Ran::No, Verdict::TRANSIENT);
+            let said = "The MCP server has lost the session and did not begin another; the tool did not run";
+            self.fail(message, Failure::said(said, facts));
+        }
     }
 
-    /// Handles what is heard of the list.
-    fn on_list(&mut self, at: usize, heard: Option<ServerEvent>) {
+    /// Messages have waited for long enough.
+    fn on_held_too_long(&mut self) {
+        if self.is_held_by(Kind::BeginsAgain) {
+            self.forget(Kind::BeginsAgain);
+            self.lose();
+        } else {
+            self.release();
+        }
+    }
+
+    fn is_held_by(&self, kind: Kind) -> bool {
+        self.held.as_ref().is_some_and(|held| held.by == kind)
+    }
+
+    fn on_begun(&mut self, open: &Open, heard: Option<&ServerEvent>) {
+        let is_again = open.kind == Kind::BeginsAgain;
         match heard {
-            Some(ServerEvent::Head(..) | ServerEvent::Between(_)) => return,
-            Some(ServerEvent::Message { line, .. }) => match listed(&line) {
-                Listed::Other => return,
-                Listed::Page(result, cursor) => {
-                    drop(self.open.remove(at));
-                    lock(&self.effects).learn(&result);
-                    if let Some(cursor) = cursor {
-                        let call = self.mismatches.first().and_then(|it| it.open.call.clone());
-                        return self.list(call.as_ref(), Some(&cursor));
+            _ if open.kind == Kind::Initialized && self.is_held_by(Kind::Initialized) => {
+                self.release();
+            }
+            _ if open.kind == Kind::Initialized => {}
+            Some(ServerEvent::Head(_, headers)) => {
+                self.headers.session = headers.get(SESSION).cloned();
+            }
+            Some(ServerEvent::Message { line, .. }) => {
+                let answer: Value = serde_json::from_slice(line).unwrap_or_default();
+                let version = answer["result"]["protocolVersion"].as_str();
+                if let Some(version) = version.and_then(|it| HeaderValue::from_str(it).ok()) {
+                    self.headers.version = Some(version);
+                }
+                if is_again && open.id.is_some() && answered(line) == open.id {
+                    if answer["result"].is_object() {
+                        let note = br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+                        self.initialized(Bytes::from_static(note));
+                    } else {
+                        self.lose();
                     }
                 }
-                Listed::None => drop(self.open.remove(at)),
-            },
-            Some(ServerEvent::Oversized(_)) => drop(self.open.remove(at)),
-            Some(ServerEvent::Refused(_) | ServerEvent::Failed(_)) | None => {}
-        }
-        for Mismatch { mut open, response } in std::mem::take(&mut self.mismatches) {
-            let Some(call) = &mut open.call else { continue };
-            call.is_again = true;
-            let (body, sent) = (call.body.clone(), call.sent.clone());
-            let headers = self.headers(&body);
-            // With the same headers, it would be refused again.
-            let heards = if call.params == repeated_in(&headers) {
-                EventStream::only(ServerEvent::Refused(response))
-            } else {
-                self.upstream.post(Posted { headers, body, attempt: Some(sent) })
-            };
-            open.session = self.session.clone();
-            self.open.push((open, heards));
+            }
+            // Once it is answered, the end of its stream says nothing.
+            Some(ServerEvent::Refused(_) | ServerEvent::Failed(_)) | None
+                if is_again && self.is_held_by(Kind::BeginsAgain) =>
+            {
+                self.lose();
+            }
+            _ => {}
         }
     }
 
@@ -345,7 +326,7 @@ impl Talk {
         let lost = open.has_lost(response);
         let mut verdict = Verdict::Permanent;
         // A late refusal may be that of the session before.
-        if lost && self.held.is_none() && open.session == self.session {
+        if lost && self.held.is_none() && open.session == self.headers.session {
             self.begin_again();
         }
         if lost {
@@ -363,12 +344,12 @@ impl Talk {
     /// Ends the session.
     pub(super) async fn end(&mut self) {
         self.open.clear();
-        if self.session.is_none() {
+        if self.headers.session.is_none() {
             return;
         }
-        let headers = self.base();
+        let headers = self.headers.base();
         // What the server says to that changes nothing.
-        let _ =
-            self.upstream.pass(&to_endpoint(&self.upstream, Method::DELETE, headers), false).await;
+        let delete = self.upstream.request(Method::DELETE, headers, Bytes::new());
+        let _ = self.upstream.pass(&delete, false).await;
     }
 }

@@ -133,7 +133,7 @@ fn with_path(uri: &Uri, path: &str) -> Option<Uri> {
 }
 
 /// A request.
-pub(crate) fn request(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Request<Bytes> {
+pub(super) fn request(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Request<Bytes> {
     let mut request = Request::new(body);
     *request.method_mut() = method;
     *request.uri_mut() = uri;

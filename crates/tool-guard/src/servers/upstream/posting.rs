@@ -11,7 +11,7 @@ use crate::{
     engine::{
         failure::Failure,
         options::Preflight,
-        server_event::{Asks, EventStream, Posted, ServerEvent, answers},
+        server_event::{Asks, Posted, ServerEvent, answers},
     },
     front::access::text,
     wire::{
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use hyper::{
     HeaderMap, Method, Response, StatusCode, Uri,
     body::Incoming,
@@ -83,7 +83,12 @@ enum Stage {
 }
 
 impl HttpPost {
-    pub(super) fn new(server: Arc<Server>, uri: Uri, posted: Posted) -> Self {
+    pub(super) fn new(
+        server: Arc<Server>,
+        uri: Uri,
+        posted: Posted,
+        is_sent: Arc<AtomicBool>,
+    ) -> Self {
         let Posted { headers, body, attempt } = posted;
         let of_client = headers;
         let headers = server.take(&of_client);
@@ -106,7 +111,7 @@ impl HttpPost {
             body,
             kind,
             asks,
-            is_sent: Arc::default(),
+            is_sent,
             stage: Stage::Begin,
             heard: VecDeque::new(),
             is_answered: false,
@@ -117,10 +122,8 @@ impl HttpPost {
     }
 
     /// All that is heard.
-    pub(super) fn hearing(self) -> EventStream {
-        let is_sent = self.is_sent.clone();
-        let heard = stream::unfold(self, |mut it| async move { Some((it.next().await?, it)) });
-        EventStream::of(heard, is_sent)
+    pub(super) fn events(self) -> impl Stream<Item = ServerEvent> + Send {
+        stream::unfold(self, |mut it| async move { Some((it.next().await?, it)) })
     }
 
     /// What is heard next; `None` if nothing more can come.
