@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{
     engine::{
-        failure::Failure,
         options::Preflight,
         server_event::{Asks, Posted, ServerEvent, answers},
     },
@@ -78,7 +77,6 @@ pub(super) struct HttpPost {
 enum Stage {
     Begin,
     Events(Events),
-    Cut,
     Done,
 }
 
@@ -139,12 +137,9 @@ impl HttpPost {
                 }
                 Stage::Events(events) => match events.next().await {
                     Ok(Some(piece)) => self.take(piece),
-                    Ok(None) | Err(_) => self.on_end(),
+                    // What is left of an event that never ended says nothing.
+                    Ok(None) | Err(_) => self.on_end().await,
                 },
-                Stage::Cut => {
-                    self.stage = Stage::Done;
-                    self.resume().await;
-                }
                 Stage::Done => return None,
             }
         }
@@ -156,13 +151,12 @@ impl HttpPost {
         About { kind, has_session, is_modern, host: self.server.host() }
     }
 
-    fn fail(&mut self, fault: &Fault) {
-        let failure = failure(fault, self.about(self.kind));
-        self.heard.push_back(ServerEvent::Failed(failure));
+    fn failed(&self, fault: &Fault, kind: Kind) -> ServerEvent {
+        ServerEvent::Failed(failure(fault, self.about(kind)))
     }
 
-    fn refused(&self, kind: Kind, head: &response::Parts, body: &[u8]) -> Option<Failure> {
-        refused(head.status, &head.headers, body, self.about(kind), &self.server.status)
+    fn fail(&mut self, fault: &Fault) {
+        self.heard.push_back(self.failed(fault, self.kind));
     }
 
     async fn begin(&mut self) {
@@ -202,7 +196,8 @@ impl HttpPost {
                         && !self.headers.contains_key(SESSION)
                         && error_code(&body).is_none();
                     if !(lost_route && may_wait(ROUTE)) {
-                        return self.on_refusal(head, body).await;
+                        let refusal = self.refusal(head, body, self.kind).await;
+                        return self.heard.push_back(refusal);
                     }
                 }
             }
@@ -221,46 +216,39 @@ impl HttpPost {
             Ok::<_, Fault>((head, brief(body, 64 * 1024, BRIEF / 10).await))
         };
         let late = || Err(Fault::Dropped("no sign of life within 10 s".into()));
-        let (mut head, body) = match timeout(BRIEF, asked).await.unwrap_or_else(|_| late()) {
-            Ok(response) => response,
-            Err(fault) => {
-                return Err(ServerEvent::Failed(failure(&fault, self.about(Kind::Preflight))));
-            }
-        };
+        let asked = timeout(BRIEF, asked).await.unwrap_or_else(|_| late());
+        let (head, body) = asked.map_err(|fault| self.failed(&fault, Kind::Preflight))?;
         if is_alive(head.status, &body) {
             self.server.alive.note(self.peer, Instant::now());
             return Ok(());
         }
-        if let Some(fault) = self.elsewhere(&head).await {
-            return Err(ServerEvent::Failed(failure(&fault, self.about(Kind::Preflight))));
+        let mut refusal = self.refusal(head, body, Kind::Preflight).await;
+        if let ServerEvent::Refused(response) = &mut refusal {
+            // Clients open another session on 404 alone.
+            if response.status() == StatusCode::BAD_REQUEST
+                && self.headers.contains_key(SESSION)
+                && self.server.alive.has_worked(&self.peer)
+            {
+                *response.status_mut() = StatusCode::NOT_FOUND;
+            }
+            let body = response.body_mut();
+            *body = preflight::as_of_call(body, &id, &self.body);
         }
-        if let Some(failure) = self.refused(Kind::Preflight, &head, &body) {
-            return Err(ServerEvent::Failed(failure));
-        }
-        // Clients open another session on 404 alone.
-        if head.status == StatusCode::BAD_REQUEST
-            && self.headers.contains_key(SESSION)
-            && self.server.alive.has_worked(&self.peer)
-        {
-            head.status = StatusCode::NOT_FOUND;
-        }
-        let body = preflight::as_of_call(body, &id, &self.body);
-        Err(ServerEvent::Refused(Box::new(Response::from_parts(head, body))))
+        Err(refusal)
     }
 
-    async fn elsewhere(&self, head: &response::Parts) -> Option<Fault> {
-        self.server.elsewhere(&self.of_client, self.asks.is_initialize, head).await
-    }
-
-    async fn on_refusal(&mut self, head: response::Parts, body: Bytes) {
-        if let Some(fault) = self.elsewhere(&head).await {
-            return self.fail(&fault);
+    /// What a response of another status than 2xx says.
+    async fn refusal(&self, head: response::Parts, body: Bytes, kind: Kind) -> ServerEvent {
+        let is_initialize = self.asks.is_initialize;
+        let elsewhere = self.server.elsewhere(&self.of_client, is_initialize, &head);
+        if let Some(fault) = elsewhere.await {
+            return self.failed(&fault, kind);
         }
-        let heard = match self.refused(self.kind, &head, &body) {
+        let rules = &self.server.status;
+        match refused(head.status, &head.headers, &body, self.about(kind), rules) {
             Some(failure) => ServerEvent::Failed(failure),
             None => ServerEvent::Refused(Box::new(Response::from_parts(head, body))),
-        };
-        self.heard.push_back(heard);
+        }
     }
 
     async fn on_success(&mut self, head: response::Parts, body: Incoming) {
@@ -343,19 +331,21 @@ impl HttpPost {
         }
     }
 
-    /// Handles the end of an event stream. What is left of an event that never ended says nothing.
-    fn on_end(&mut self) {
-        let is_over = self.is_answered || self.asks.id.is_none();
-        let may_resume = !self.is_modern && !self.asks.is_subscription && self.last_id.is_some();
-        self.stage = if !is_over && may_resume { Stage::Cut } else { Stage::Done };
-        if !is_over && !may_resume {
-            self.fail(&Fault::Cut);
+    /// Handles the end of an event stream.
+    async fn on_end(&mut self) {
+        self.stage = Stage::Done;
+        let may_resume = !self.is_modern && !self.asks.is_subscription;
+        if self.is_answered || self.asks.id.is_none() {
+            return;
+        }
+        match self.last_id.clone().filter(|_| may_resume) {
+            Some(last_id) => self.resume(last_id).await,
+            None => self.fail(&Fault::Cut),
         }
     }
 
     /// Resumes the stream after the last event.
-    async fn resume(&mut self) {
-        let Some(last_id) = self.last_id.clone() else { return self.fail(&Fault::Cut) };
+    async fn resume(&mut self, last_id: HeaderValue) {
         let mut headers = of_stream(&self.headers);
         headers.insert(LAST_EVENT, last_id);
         let cut = Instant::now();

@@ -46,12 +46,13 @@ pub(crate) fn client_meta(request: &[u8]) -> Map<String, Value> {
 }
 
 /// The refusal of the probe as that of the call: under the call's id.
-pub(super) fn as_of_call(refusal: Bytes, probe: &str, call: &[u8]) -> Bytes {
-    let Line::One(Message { id: Some(id), .. }) = jsonrpc::read(call) else { return refusal };
+pub(super) fn as_of_call(refusal: &Bytes, probe: &str, call: &[u8]) -> Bytes {
     // No other text of the refusal is like the probe's random id.
-    match std::str::from_utf8(&refusal) {
-        Ok(text) => text.replace(&format!("\"{probe}\""), id.get()).into(),
-        Err(_) => refusal,
+    match (jsonrpc::read(call), std::str::from_utf8(refusal)) {
+        (Line::One(Message { id: Some(id), .. }), Ok(text)) => {
+            text.replace(&format!("\"{probe}\""), id.get()).into()
+        }
+        _ => refusal.clone(),
     }
 }
 
@@ -102,8 +103,8 @@ mod tests {
         let refusal = |id: &str| {
             Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32600}}}}"#))
         };
-        assert_eq!(as_of_call(refusal("\"p\""), "p", CALL), refusal("7"));
-        assert_eq!(as_of_call(refusal("null"), "p", CALL), refusal("null"));
-        assert_eq!(as_of_call("lost".into(), "p", CALL), "lost");
+        assert_eq!(as_of_call(&refusal("\"p\""), "p", CALL), refusal("7"));
+        assert_eq!(as_of_call(&refusal("null"), "p", CALL), refusal("null"));
+        assert_eq!(as_of_call(&"lost".into(), "p", CALL), "lost");
     }
 }
