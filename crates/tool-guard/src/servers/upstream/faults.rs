@@ -57,68 +57,43 @@ pub(super) enum Kind {
 /// What follows from `fault`.
 pub(super) fn failure(fault: &Fault, about: About<'_>) -> Failure {
     let host = about.host;
-    let (text, code, ran, verdict) = match fault {
-        Fault::NotConnected(why) => (
-            format!(
-                "Cannot connect to the MCP server at {host}: {why}. Check that it runs, and that --upstream is its address"
-            ),
-            "connection_refused",
-            Ran::No,
-            Verdict::TRANSIENT,
+    let (code, ran, verdict) = match fault {
+        Fault::NotConnected(_) => ("connection_refused", Ran::No, Verdict::TRANSIENT),
+        Fault::Tls(_) => ("tls_untrusted", Ran::No, Verdict::Permanent),
+        Fault::Dropped(_) | Fault::Cut => ("connection_reset", Ran::Unknown, Verdict::TRANSIENT),
+        Fault::NoAnswer(_) => ("invalid_answer", Ran::Unknown, Verdict::Permanent),
+        // A server may have done what it was asked for before it said so.
+        Fault::Redirected(..) if matches!(about.kind, Kind::Read | Kind::Mutating) => {
+            ("redirected", Ran::Unknown, Verdict::Permanent)
+        }
+        Fault::Redirected(..) => ("redirected", Ran::No, Verdict::Permanent),
+        Fault::Login => ("auth_failed", Ran::No, Verdict::Permanent),
+        Fault::Older => ("protocol_mismatch", Ran::No, Verdict::Permanent),
+    };
+    let text = match fault {
+        Fault::NotConnected(why) => format!(
+            "Cannot connect to the MCP server at {host}: {why}. Check that it runs, and that --upstream is its address"
         ),
-        Fault::Tls(why) => (
-            format!(
-                "The TLS connection to the MCP server at {host} failed: {why}. Check its name and its certificate; give an authority of your own with --ca"
-            ),
-            "tls_untrusted",
-            Ran::No,
-            Verdict::Permanent,
+        Fault::Tls(why) => format!(
+            "The TLS connection to the MCP server at {host} failed: {why}. Check its name and its certificate; give an authority of your own with --ca"
         ),
-        Fault::Dropped(why) => (
-            format!("The connection to the MCP server at {host} ended before it answered: {why}"),
-            "connection_reset",
-            Ran::Unknown,
-            Verdict::TRANSIENT,
+        Fault::Dropped(why) => {
+            format!("The connection to the MCP server at {host} ended before it answered: {why}")
+        }
+        Fault::Cut => {
+            format!("The MCP server at {host} ended the stream of events before its answer")
+        }
+        Fault::NoAnswer(what) => {
+            format!("The MCP server at {host} accepted the request and did not answer it: {what}")
+        }
+        Fault::Redirected(status, target) => format!(
+            "The MCP server at {host} redirects to {target} ({status}), and the guard follows no redirect to another address. If that is the server, give that URL as --upstream"
         ),
-        Fault::Cut => (
-            format!("The MCP server at {host} ended the stream of events before its answer"),
-            "connection_reset",
-            Ran::Unknown,
-            Verdict::TRANSIENT,
+        Fault::Login => format!(
+            "The MCP server at {host} asks for a login (OAuth), which cannot be done through the guard. The user can give a token of that server, which goes with each request"
         ),
-        Fault::NoAnswer(what) => (
-            format!("The MCP server at {host} accepted the request and did not answer it: {what}"),
-            "invalid_answer",
-            Ran::Unknown,
-            Verdict::Permanent,
-        ),
-        Fault::Redirected(status, target) => (
-            format!(
-                "The MCP server at {host} redirects to {target} ({status}), and the guard follows no redirect to another address. If that is the server, give that URL as --upstream"
-            ),
-            "redirected",
-            // A server may have done what it was asked for before it said so.
-            match about.kind {
-                Kind::Message | Kind::Preflight => Ran::No,
-                Kind::Read | Kind::Mutating => Ran::Unknown,
-            },
-            Verdict::Permanent,
-        ),
-        Fault::Login => (
-            format!(
-                "The MCP server at {host} asks for a login (OAuth), which cannot be done through the guard. The user can give a token of that server, which goes with each request"
-            ),
-            "auth_failed",
-            Ran::No,
-            Verdict::Permanent,
-        ),
-        Fault::Older => (
-            format!(
-                "The server at {host} speaks HTTP with SSE, the transport of MCP 2024-11-05. Give the address of its Streamable HTTP endpoint, which often ends in /mcp"
-            ),
-            "protocol_mismatch",
-            Ran::No,
-            Verdict::Permanent,
+        Fault::Older => format!(
+            "The server at {host} speaks HTTP with SSE, the transport of MCP 2024-11-05. Give the address of its Streamable HTTP endpoint, which often ends in /mcp"
         ),
     };
     failed(about.kind, text, code, ran, verdict)
