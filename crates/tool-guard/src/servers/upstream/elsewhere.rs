@@ -13,6 +13,7 @@ use hyper::{
 use std::{pin::pin, time::Duration};
 use tokio::time::timeout;
 use tool_reliability::telemetry::TARGET;
+use url::Url;
 
 /// How long the older transport may take to show itself, and in how many bytes.
 const SHOWN: Duration = Duration::from_secs(2);
@@ -45,12 +46,15 @@ impl Server {
         // With other redirects, POST becomes GET.
         let keeps_method =
             matches!(head.status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        let Some(target) = target(&head.headers, uri).filter(|_| keeps_method) else {
+        let asked = Url::parse(&uri.to_string()).ok().filter(|_| keeps_method);
+        let target = asked.as_ref().zip(text(&head.headers, &LOCATION));
+        let Some(target) = target.and_then(|(asked, to)| asked.join(to).ok()) else {
             return false;
         };
         let slash = |a: &str, b: &str| a.strip_suffix('/') == Some(b);
         let (to, from) = (target.path(), uri.path());
-        let is_same = is_same_origin(&target, uri) && (slash(to, from) || slash(from, to));
+        let is_same_origin = asked.is_some_and(|asked| asked.origin() == target.origin());
+        let is_same = is_same_origin && (slash(to, from) || slash(from, to));
         is_same && from == self.path() && self.move_to(to, uri)
     }
 
@@ -118,28 +122,6 @@ async fn begins_with_endpoint(body: Incoming) -> bool {
         }
     }
     false
-}
-
-/// Where a response says that its resource is.
-fn target(headers: &HeaderMap, from: &Uri) -> Option<Uri> {
-    let to: Uri = text(headers, &LOCATION)?.parse().ok()?;
-    if to.scheme().is_some() {
-        return Some(to);
-    }
-    let mut parts = from.clone().into_parts();
-    parts.path_and_query = to.into_parts().path_and_query;
-    Uri::from_parts(parts).ok()
-}
-
-fn is_same_origin(a: &Uri, b: &Uri) -> bool {
-    let port = |uri: &Uri| {
-        uri.port_u16().or(match uri.scheme_str() {
-            Some("https") => Some(443),
-            _ => Some(80),
-        })
-    };
-    let is_same_host = a.host().zip(b.host()).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
-    a.scheme() == b.scheme() && is_same_host && port(a) == port(b)
 }
 
 /// Whether a challenge leads clients to a login which they refuse: its metadata is that of another address than they
