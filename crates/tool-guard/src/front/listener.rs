@@ -6,10 +6,10 @@ use super::{
 };
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
+use http_body_util::BodyExt as _;
 use hyper::{
     Request, Response,
-    body::{Body, Frame, Incoming, SizeHint},
+    body::{Body, Incoming},
     header::{CONNECTION, HeaderValue},
     server::conn::http1,
     service::service_fn,
@@ -18,12 +18,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{
     convert::Infallible,
     net::SocketAddr,
-    pin::{Pin, pin},
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    task::{Context as Polled, Poll},
     time::Duration,
 };
 use tokio::{
@@ -204,32 +203,6 @@ impl Drop for Busy {
     }
 }
 
-/// The body of an answer, which its connection is busy with.
-struct Carried {
-    body: UnsyncBoxBody<Bytes, BoxError>,
-    _busy: Busy,
-}
-
-impl Body for Carried {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Polled<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 async fn connection<D: Door>(
     stream: TcpStream,
     (number, peer): (Connection, Peer),
@@ -255,7 +228,12 @@ async fn connection<D: Door>(
                 let _ = ends.wait_for(|ending| *ending).await;
             };
             let answer = body::until(answer, || ended(ending));
-            Ok::<_, Infallible>(answer.map(|body| Carried { body, _busy: busy }.boxed_unsync()))
+            // The connection is busy as long as the body lives, which holds the closure.
+            let carried = move |error| {
+                let _held = &busy;
+                error
+            };
+            Ok::<_, Infallible>(answer.map(|body| body.map_err(carried).boxed_unsync()))
         }
     });
     // A client that does not read would hold its place, and its call, for ever.
