@@ -87,16 +87,16 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
         }
         let places = places(*client, &here);
         let files = distinct(&places);
-        let program = client.programs().iter().find_map(|name| in_path(name));
+        let program = client.form().programs.iter().find_map(|name| in_path(name));
         if files.is_empty() && program.is_none() {
-            absent.push(client.name());
+            absent.push(client.form().name);
             continue;
         }
         let program = program.map_or_else(
             || "its program is not in the PATH".to_owned(),
             |program| quoted(&program),
         );
-        say(&format!("\n{}: {program}\n", client.name()))?;
+        say(&format!("\n{}: {program}\n", client.form().name))?;
         if files.is_empty() {
             say("  no servers: it has no file\n")?;
         }

@@ -16,7 +16,6 @@ use self::{
     client::Client,
     edit::{Done, EditOptions, Edited, What, edit},
     files::{Environment, Place, Scope, places},
-    servers::Reached,
     shown::shown,
 };
 use crate::{
@@ -92,13 +91,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let places = places(options.client, &here);
     let wanted = |place: &&Place| options.scope.is_none_or(|scope| scope == place.scope);
     let places: Vec<Place> = places.iter().filter(wanted).cloned().collect();
-    let unfit = if options.http { unfit(&places, options) } else { Vec::new() };
+    let unfit = |url: &str| Handle::current().block_on(reach::unfit(url));
     let order = EditOptions {
         guard: &guard,
         server: options.server.as_deref(),
         http: options.http,
         undo: options.undo,
-        unfit: &unfit,
+        unfit: Some(&unfit),
     };
     let (mut planned, mut refused) = (Vec::new(), Vec::new());
     for place in distinct(&places) {
@@ -129,7 +128,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         }
     }
     let has_changed = planned.iter().any(|plan| plan.edited.text != plan.before);
-    let client = options.client.name();
+    let client = options.client.form().name;
     out += &match (has_changed, options.dry_run, options.undo) {
         (true, true, _) => "nothing was changed: this was a dry run\n".to_owned(),
         (true, false, _) => format!("restart {client}: it starts its servers then\n"),
@@ -206,27 +205,6 @@ pub(crate) fn distinct(places: &[Place]) -> Vec<&Place> {
     found
 }
 
-/// The addresses of servers that say that the guard cannot stand in front of them, and what they say.
-fn unfit(places: &[Place], options: &Options) -> Vec<(String, String)> {
-    let form = options.client.form();
-    let mut unfit = Vec::new();
-    for place in distinct(places) {
-        let text = fs::read_to_string(&place.path).unwrap_or_default();
-        // The edit says what cannot be read.
-        let Ok(root) = tree::read(&text, form.syntax) else { continue };
-        for entry in servers::entries(root.as_ref(), form).unwrap_or_default() {
-            if options.server.as_deref().is_none_or(|name| name == entry.name)
-                && let Ok(Reached::Http { url, .. }) = entry.reached(form)
-                && let Some(url) = url.value.text()
-                && let Some(why) = Handle::current().block_on(reach::unfit(url))
-            {
-                unfit.push((url.to_owned(), why));
-            }
-        }
-    }
-    unfit
-}
-
 fn plan(place: &Place, options: &Options, order: &EditOptions<'_>) -> anyhow::Result<Planned> {
     let shown = place.path.display();
     let refused = |error: CliError| anyhow!("{shown} {}", error.what);
@@ -254,7 +232,7 @@ fn plan(place: &Place, options: &Options, order: &EditOptions<'_>) -> anyhow::Re
 
 /// No server was found.
 fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
-    let client = options.client.name();
+    let client = options.client.form().name;
     let looked: Vec<_> = places.iter().map(|place| quoted(&place.path)).collect();
     let looked = if looked.is_empty() {
         "no place, since HOME is not set".into()
@@ -280,7 +258,7 @@ fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
 /// Shows the change, or makes it; reports both.
 fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Result<()> {
     let path = quoted(&plan.place.path);
-    let _ = writeln!(out, "{}, {}: {path}", options.client.name(), plan.place.scope.word());
+    let _ = writeln!(out, "{}, {}: {path}", options.client.form().name, plan.place.scope.word());
     for done in &plan.edited.servers {
         let _ = writeln!(out, "  {}", printable(&said(done, options)));
     }

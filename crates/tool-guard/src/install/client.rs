@@ -15,9 +15,15 @@ pub(crate) enum Client {
     Openclaw,
 }
 
-/// How a client's files describe its servers.
+/// A client's names, and how its files describe its servers.
 #[derive(Debug)]
 pub(crate) struct Form {
+    /// Its name, for people.
+    pub(crate) name: &'static str,
+    /// The names of its program.
+    pub(crate) programs: &'static [&'static str],
+    /// Its files in a project.
+    pub(crate) of_project: &'static [&'static str],
     pub(crate) syntax: Syntax,
     /// The members that lead to the object of servers; `*` is each of them.
     pub(crate) places: &'static [&'static [&'static str]],
@@ -55,6 +61,9 @@ const TYPE: Transport =
     Transport { member: "type", http: "http", command: "stdio", is_needed: false };
 
 const BASE: Form = Form {
+    name: "Cursor",
+    programs: &["cursor", "cursor-agent"],
+    of_project: &[".cursor/mcp.json"],
     syntax: Syntax::Json,
     places: SERVERS,
     is_list: false,
@@ -70,12 +79,18 @@ impl Client {
     pub(crate) const fn form(self) -> &'static Form {
         match self {
             Self::ClaudeCode => &Form {
+                name: "Claude Code",
+                programs: &["claude"],
+                of_project: &[".mcp.json"],
                 places: &[&["mcpServers"], &["projects", "*", "mcpServers"]],
                 transport: Some(Transport { is_needed: true, ..TYPE }),
                 limit: Some(("timeout", MILLISECOND)),
                 ..BASE
             },
             Self::Codex => &Form {
+                name: "Codex",
+                programs: &["codex"],
+                of_project: &[".codex/config.toml"],
                 syntax: Syntax::Toml,
                 places: &[&["mcp_servers"]],
                 transport: None,
@@ -92,6 +107,9 @@ impl Client {
                 ..BASE
             },
             Self::Gemini => &Form {
+                name: "Gemini CLI",
+                programs: &["gemini"],
+                of_project: &[".gemini/settings.json"],
                 url: "httpUrl",
                 transport: None,
                 limit: Some(("timeout", MILLISECOND)),
@@ -105,8 +123,22 @@ impl Client {
                 ..BASE
             },
             Self::Cursor => &BASE,
-            Self::Vscode => &Form { places: &[&["servers"]], ..BASE },
+            Self::Vscode => &Form {
+                name: "VS Code",
+                programs: &["code", "code-insiders", "codium"],
+                of_project: &[".vscode/mcp.json"],
+                places: &[&["servers"]],
+                ..BASE
+            },
             Self::Opencode => &Form {
+                name: "opencode",
+                programs: &["opencode"],
+                of_project: &[
+                    "opencode.json",
+                    "opencode.jsonc",
+                    ".opencode/opencode.json",
+                    ".opencode/opencode.jsonc",
+                ],
                 places: &[&["mcp"]],
                 is_list: true,
                 env: "environment",
@@ -119,6 +151,9 @@ impl Client {
                 ..BASE
             },
             Self::Openclaw => &Form {
+                name: "OpenClaw",
+                programs: &["openclaw"],
+                of_project: &[],
                 syntax: Syntax::Json5,
                 places: &[&["mcp", "servers"]],
                 transport: Some(Transport {
@@ -138,32 +173,6 @@ impl Client {
                 ],
                 ..BASE
             },
-        }
-    }
-
-    /// Its name, for people.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "Claude Code",
-            Self::Codex => "Codex",
-            Self::Gemini => "Gemini CLI",
-            Self::Cursor => "Cursor",
-            Self::Vscode => "VS Code",
-            Self::Opencode => "opencode",
-            Self::Openclaw => "OpenClaw",
-        }
-    }
-
-    /// The names of its program.
-    pub(crate) const fn programs(self) -> &'static [&'static str] {
-        match self {
-            Self::ClaudeCode => &["claude"],
-            Self::Codex => &["codex"],
-            Self::Gemini => &["gemini"],
-            Self::Cursor => &["cursor", "cursor-agent"],
-            Self::Vscode => &["code", "code-insiders", "codium"],
-            Self::Opencode => &["opencode"],
-            Self::Openclaw => &["openclaw"],
         }
     }
 }

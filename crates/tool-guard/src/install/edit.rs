@@ -23,8 +23,11 @@ const BEFORE: Duration = Duration::from_secs(2);
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
+/// Asks the server at a URL, and says why the guard cannot stand in front of it.
+pub(crate) type Unfit = dyn Fn(&str) -> Option<String>;
+
 /// What is to be done with a file.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct EditOptions<'o> {
     /// The guard's program, an absolute path.
     pub(crate) guard: &'o str,
@@ -33,8 +36,8 @@ pub(crate) struct EditOptions<'o> {
     /// Whether servers over HTTP are guarded too.
     pub(crate) http: bool,
     pub(crate) undo: bool,
-    /// The addresses in front of which the guard cannot stand, and why.
-    pub(crate) unfit: &'o [(String, String)],
+    /// Why the guard cannot stand in front of an address, as far as its server says.
+    pub(crate) unfit: Option<&'o Unfit>,
 }
 
 /// The new text, and what was done with each server.
@@ -64,7 +67,7 @@ pub(crate) enum What {
 }
 
 /// A piece of the text and what replaces it.
-pub(crate) type Splice = (Range<usize>, String);
+type Splice = (Range<usize>, String);
 
 /// Edits the text of a file of this form.
 pub(crate) fn edit(text: &str, form: &Form, order: &EditOptions<'_>) -> Result<Edited, Refusal> {
@@ -97,7 +100,7 @@ pub(crate) fn edit(text: &str, form: &Form, order: &EditOptions<'_>) -> Result<E
     Ok(Edited { text: edited, servers })
 }
 
-pub(crate) fn spliced(text: &str, mut splices: Vec<Splice>) -> String {
+fn spliced(text: &str, mut splices: Vec<Splice>) -> String {
     splices.sort_by_key(|(range, _)| (range.start, range.end));
     let mut out = String::with_capacity(text.len() + 256);
     let mut at = 0;
@@ -137,9 +140,9 @@ impl<'e> Editor<'e> {
                 ));
             }
             Reached::Http { url, transport } => {
-                let unfit = order.unfit.iter().find(|(it, _)| url.value.text() == Some(it));
-                if let Some((_, why)) = unfit {
-                    return Ok(What::Left(why.clone()));
+                let unfit = url.value.text().zip(order.unfit).and_then(|(url, unfit)| unfit(url));
+                if let Some(why) = unfit {
+                    return Ok(What::Left(why));
                 }
                 self.refuse_dotted(url)?;
                 self.wrap_url(url, transport, &guard, mcp);
@@ -237,7 +240,13 @@ impl<'e> Editor<'e> {
             }
             self.splices.push((command.key.clone(), self.like(&command.key, self.form.url)));
             self.splices.push((command.value.range.start..end, own(reached.nodes()[3 + more])));
-            self.restore_transport()?;
+            if let Some(known) = self.form.transport
+                && let Some((found, how)) = self.entry.text(known.member)?
+                && how == known.command
+            {
+                let http = self.like(&found.value.range, known.http);
+                self.splices.push((found.value.range.clone(), http));
+            }
             return Ok(What::Restored);
         }
         match &reached {
@@ -269,17 +278,6 @@ impl<'e> Editor<'e> {
             }
         }
         Ok(What::Restored)
-    }
-
-    fn restore_transport(&mut self) -> Result<(), Refusal> {
-        let Some(known) = self.form.transport else { return Ok(()) };
-        if let Some((found, how)) = self.entry.text(known.member)?
-            && how == known.command
-        {
-            self.splices
-                .push((found.value.range.clone(), self.like(&found.value.range, known.http)));
-        }
-        Ok(())
     }
 
     /// Refuses a member to which no line can be added, since its own does not say whose it is.

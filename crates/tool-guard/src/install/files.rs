@@ -64,7 +64,7 @@ pub(crate) fn places(client: Client, here: &Environment<'_>) -> Vec<Place> {
     let users = users(client, here);
     let user = users.into_iter().map(|path| Place { scope: Scope::User, path });
     places.extend(user);
-    for name in of_project(client) {
+    for name in client.form().of_project {
         if let Some(path) = upward(&here.folder, Path::new(name), here.home().as_deref()) {
             let place = Place { scope: Scope::Project, path };
             if !places.iter().any(|it| it.path == place.path) {
@@ -116,23 +116,6 @@ fn users(client: Client, here: &Environment<'_>) -> Vec<PathBuf> {
         }
     };
     found.into_iter().flatten().collect()
-}
-
-const fn of_project(client: Client) -> &'static [&'static str] {
-    match client {
-        Client::ClaudeCode => &[".mcp.json"],
-        Client::Codex => &[".codex/config.toml"],
-        Client::Gemini => &[".gemini/settings.json"],
-        Client::Cursor => &[".cursor/mcp.json"],
-        Client::Vscode => &[".vscode/mcp.json"],
-        Client::Opencode => &[
-            "opencode.json",
-            "opencode.jsonc",
-            ".opencode/opencode.json",
-            ".opencode/opencode.jsonc",
-        ],
-        Client::Openclaw => &[],
-    }
 }
 
 /// The nearest file of this name in the folder or above, below the home folder.

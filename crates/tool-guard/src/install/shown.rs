@@ -1,7 +1,6 @@
 //! A client's file as it may be shown: with the commands of its servers, and without what may be secret.
 use super::{
     client::Form,
-    edit::{Splice, spliced},
     servers::{Entry, Guarded, Reached, entries},
     tree::{Node, Refusal, Syntax, Value, read},
 };
@@ -20,29 +19,27 @@ pub(crate) fn shown(text: &str, form: &Form) -> Result<String, Refusal> {
             add_visible(&entry, &reached, form, &mut open);
         }
     }
-    let mut walk = Walk { text, open: &open, tokens: Vec::new(), splices: Vec::new() };
+    let mut tokens = Vec::new();
     if let Some(root) = &root {
-        walk.node(root);
+        add_tokens(root, &open, &mut tokens);
     }
-    walk.tokens.sort_by_key(|token| token.start);
-    let mut at = 0;
-    for token in std::mem::take(&mut walk.tokens) {
-        if at < token.start {
-            walk.between(at..token.start, form.syntax);
+    tokens.sort_by_key(|(range, _)| range.start);
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    for (range, new) in tokens {
+        if at <= range.start {
+            out += &without_comments(&text[at..range.start], form.syntax);
+            out += new.as_deref().unwrap_or(&text[range.clone()]);
+            at = range.end;
         }
-        at = at.max(token.end);
     }
-    walk.between(at..text.len(), form.syntax);
-    Ok(spliced(text, walk.splices))
+    Ok(out + &without_comments(&text[at..], form.syntax))
 }
 
-/// A value that is shown: whole, or only where its URL leads.
-struct Visible {
-    range: Range<usize>,
-    origin: Option<String>,
-}
+/// A name or a value, between which are brackets and comments, and what is shown in its place.
+type Token = (Range<usize>, Option<String>);
 
-fn add_visible(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut Vec<Visible>) {
+/// Adds the values that are shown: whole, or only where their URL leads.
+fn add_visible(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut Vec<Token>) {
     let is_ours = reached.guarded() == Guarded::Installed;
     let words = reached.words();
     let is_url = is_ours && words.get(2) == Some(&"--upstream");
@@ -55,9 +52,9 @@ fn add_visible(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut
     let nodes = reached.nodes();
     if let Reached::Http { url, .. } = reached {
         let origin = Some(origin(url.value.text().unwrap_or_default()));
-        open.push(Visible { range: url.value.range.clone(), origin });
+        open.push((url.value.range.clone(), origin));
     }
-    let mut whole = |node: &Node| open.push(Visible { range: node.range.clone(), origin: None });
+    let mut whole = |node: &Node| open.push((node.range.clone(), None));
     nodes.iter().take(most).for_each(|node| whole(node));
     if let Some(transport) = form.transport
         && let Ok(Some((found, _))) = entry.text(transport.member)
@@ -66,7 +63,7 @@ fn add_visible(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut
     }
     if is_url && let Some(url) = nodes.get(3) {
         let origin = Some(origin(url.text().unwrap_or_default()));
-        open.push(Visible { range: url.range.clone(), origin });
+        open.push((url.range.clone(), origin));
     }
 }
 
@@ -78,59 +75,45 @@ fn origin(url: &str) -> String {
     serde_json::Value::from(format!("{scheme}://{host}/***")).to_string()
 }
 
-struct Walk<'w> {
-    text: &'w str,
-    open: &'w [Visible],
-    /// Names and values, between which are brackets and comments.
-    tokens: Vec<Range<usize>>,
-    splices: Vec<Splice>,
+fn add_tokens(node: &Node, open: &[Token], tokens: &mut Vec<Token>) {
+    match &node.value {
+        Value::Object(members) => {
+            for member in members {
+                tokens.push((member.key.clone(), None));
+                add_tokens(&member.value, open, tokens);
+            }
+        }
+        Value::List(list) => list.iter().for_each(|it| add_tokens(it, open, tokens)),
+        Value::Text(_) | Value::Bool(_) | Value::Other => {
+            let new = match open.iter().find(|(range, _)| *range == node.range) {
+                Some((_, origin)) => origin.clone(),
+                None if matches!(node.value, Value::Bool(_)) => None,
+                None => Some(HIDDEN.into()),
+            };
+            tokens.push((node.range.clone(), new));
+        }
+    }
 }
 
-impl Walk<'_> {
-    fn node(&mut self, node: &Node) {
-        match &node.value {
-            Value::Object(members) => {
-                for member in members {
-                    self.tokens.push(member.key.clone());
-                    self.node(&member.value);
-                }
-            }
-            Value::List(list) => list.iter().for_each(|it| self.node(it)),
-            Value::Text(_) | Value::Bool(_) | Value::Other => {
-                self.tokens.push(node.range.clone());
-                let open = self.open.iter().find(|open| open.range == node.range);
-                let new = match open {
-                    Some(open) => open.origin.clone(),
-                    None if matches!(node.value, Value::Bool(_)) => None,
-                    None => Some(HIDDEN.into()),
-                };
-                if let Some(new) = new {
-                    self.splices.push((node.range.clone(), new));
-                }
-            }
+/// What is between two tokens, without the words of comments.
+fn without_comments(gap: &str, syntax: Syntax) -> String {
+    let mut out = String::new();
+    let mut block = false;
+    for line in gap.split_inclusive('\n') {
+        let body = line.trim_end_matches(['\n', '\r']);
+        let start = match syntax {
+            _ if block => Some(0),
+            Syntax::Toml => body.find('#'),
+            Syntax::Json | Syntax::Json5 => body.find('/'),
+        };
+        let (shown, comment) = body.split_at(start.unwrap_or(body.len()));
+        out += shown;
+        if start.is_some() {
+            out.extend(comment.chars().take_while(|c| "/*# \t".contains(*c)));
+            out += "***";
+            block = (block || comment.starts_with("/*")) && !comment.contains("*/");
         }
+        out += &line[body.len()..];
     }
-
-    /// Hides the comments between two tokens.
-    fn between(&mut self, gap: Range<usize>, syntax: Syntax) {
-        let text = &self.text[gap.clone()];
-        let mut block = false;
-        let mut at = gap.start;
-        for line in text.split_inclusive('\n') {
-            let body = line.trim_end_matches(['\n', '\r']);
-            let start = match syntax {
-                _ if block => Some(0),
-                Syntax::Toml => body.find('#'),
-                Syntax::Json | Syntax::Json5 => body.find('/'),
-            };
-            if let Some(start) = start {
-                let new =
-                    body[start..].chars().take_while(|c| "/*# \t".contains(*c)).collect::<String>();
-                self.splices.push((at + start..at + body.len(), new + "***"));
-                let is_block = block || body[start..].starts_with("/*");
-                block = is_block && !body[start..].contains("*/");
-            }
-            at += line.len();
-        }
-    }
+    out
 }
