@@ -29,16 +29,6 @@ struct Server {
     reads: Mutex<HashMap<String, u32>>,
 }
 
-/// How a tool's run ends.
-enum End {
-    Text(String),
-    Failed(String),
-    Error(i64, String),
-    /// It never answers.
-    Never,
-    Crash,
-}
-
 /// Serves until its input ends; each call that takes time has a thread. The ledger has a line for each execution.
 pub(crate) fn serve(ledger: &Path) -> io::Result<ExitCode> {
     let ledger = OpenOptions::new().create(true).append(true).open(ledger)?;
@@ -52,24 +42,25 @@ pub(crate) fn serve(ledger: &Path) -> io::Result<ExitCode> {
 impl Server {
     fn take(self: Arc<Self>, line: &[u8]) {
         let Ok(message) = serde_json::from_slice::<Value>(line) else {
-            return self.send(&json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32700, "message": "Parse error" } }));
+            return self.answer(&Value::Null, error(-32700, "Parse error"));
         };
         let Some(id) = message.get("id").cloned() else { return };
         let params = message["params"].clone();
-        match message["method"].as_str() {
-            Some("initialize") => self.answer(&id, &json!({
+        let result = match message["method"].as_str() {
+            Some("initialize") => json!({
                 "protocolVersion": params["protocolVersion"],
                 "capabilities": { "tools": {} },
                 "serverInfo": { "name": "tool-guard-demo", "version": env!("CARGO_PKG_VERSION") },
-            })),
-            Some("ping") => self.answer(&id, &json!({})),
-            Some("tools/list") => self.answer(&id, &json!({ "tools": tools() })),
-            Some("tools/call") => self.call(id, params),
-            Some(method) => self.send(&json!({
-                "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": format!("Method not found: {method}") },
-            })),
-            None => {}
-        }
+            }),
+            Some("ping") => json!({}),
+            Some("tools/list") => json!({ "tools": tools() }),
+            Some("tools/call") => return self.call(id, params),
+            Some(method) => {
+                return self.answer(&id, error(-32601, &format!("Method not found: {method}")));
+            }
+            None => return,
+        };
+        self.answer(&id, json!({ "result": result }));
     }
 
     fn send(&self, message: &Value) {
@@ -77,90 +68,78 @@ impl Server {
         let _ = print(format!("{message}\n"));
     }
 
-    fn answer(&self, id: &Value, result: &Value) {
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    /// Answers with a result or an error.
+    fn answer(&self, id: &Value, mut said: Value) {
+        said["jsonrpc"] = "2.0".into();
+        said["id"] = id.clone();
+        self.send(&said);
     }
 
     /// Runs a tool. Those that take no time are answered in the order of their calls.
     fn call(self: Arc<Self>, id: Value, params: Value) {
         let name = params["name"].as_str().unwrap_or_default();
         let arguments = &params["arguments"];
-        let (wait, end) = match name {
-            "echo" => {
-                let text = arguments["text"].as_str().unwrap_or_default();
-                (Duration::ZERO, End::Text(text.to_owned()))
-            }
+        let (wait, said) = match name {
+            "echo" => (Duration::ZERO, text(arguments["text"].as_str().unwrap_or_default())),
             "read_file" => (Duration::ZERO, self.read_file(arguments)),
-            "charge_card" => self.charge_card(arguments),
+            "charge_card" => match self.charge_card(arguments) {
+                Some(charged) => charged,
+                None => return,
+            },
             "exchange_rate" => {
                 self.write_down(name, arguments["pair"].as_str().unwrap_or_default());
-                (OUTAGE, End::Failed("Service unavailable (503): rates backend is down".into()))
+                (OUTAGE, failed("Service unavailable (503): rates backend is down"))
             }
             "slow" => {
                 thread::spawn(move || self.slow(&id, &params));
                 return;
             }
-            _ => (Duration::ZERO, End::Error(-32602, format!("Unknown tool: {name}"))),
+            _ => (Duration::ZERO, error(-32602, &format!("Unknown tool: {name}"))),
         };
         if wait.is_zero() {
-            return self.end(&id, end);
+            return self.answer(&id, said);
         }
         thread::spawn(move || {
             sleep(wait);
-            self.end(&id, end);
+            self.answer(&id, said);
         });
     }
 
-    fn end(&self, id: &Value, end: End) {
-        match end {
-            End::Text(text) => self.answer(id, &json!({ "content": [{ "type": "text", "text": text }] })),
-            End::Failed(text) => self.answer(
-                id,
-                &json!({ "content": [{ "type": "text", "text": text }], "isError": true }),
-            ),
-            End::Error(code, message) => self.send(
-                &json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } }),
-            ),
-            End::Never => {}
-            End::Crash => process::exit(70),
-        }
-    }
-
     /// Every first read of a path is reset by the peer.
-    fn read_file(&self, arguments: &Value) -> End {
+    fn read_file(&self, arguments: &Value) -> Value {
         let Some(path) = arguments["path"].as_str() else {
             self.write_down("read_file", "{}");
-            return End::Failed("Missing required parameter: path".into());
+            return failed("Missing required parameter: path");
         };
         self.write_down("read_file", path);
         let mut reads = lock(&self.reads);
         let count = reads.entry(path.to_owned()).or_default();
         *count += 1;
         match *count {
-            1 => End::Failed("read ECONNRESET".into()),
-            _ => End::Text(format!("contents of {path}")),
+            1 => failed("read ECONNRESET"),
+            _ => text(&format!("contents of {path}")),
         }
     }
 
-    /// Charges first; `then` selects the answer, and how long it takes.
-    fn charge_card(&self, arguments: &Value) -> (Duration, End) {
+    /// Charges first; `then` selects the answer, and how long it takes. `None` if it never answers.
+    fn charge_card(&self, arguments: &Value) -> Option<(Duration, Value)> {
         let Some(order) = arguments["order"].as_str() else {
-            return (Duration::ZERO, End::Failed("Missing required parameter: order".into()));
+            return Some((Duration::ZERO, failed("Missing required parameter: order")));
         };
         self.write_down("charge_card", order);
-        let charged = End::Text(format!("charged order {order}"));
+        let charged = text(&format!("charged order {order}"));
         match arguments["then"].as_str() {
-            Some("crash") => (Duration::ZERO, End::Crash),
-            Some("hang") => (Duration::ZERO, End::Never),
-            Some("soon") => (SOON, charged),
+            Some("crash") => process::exit(70),
+            Some("hang") => None,
+            Some("soon") => Some((SOON, charged)),
             // After every caller's timeout.
-            Some("late") => (LATE, charged),
+            Some("late") => Some((LATE, charged)),
             Some("error") => {
                 let message = arguments["message"].as_str().unwrap_or("Request timed out");
                 let code = arguments["code"].as_i64().unwrap_or(-32001);
-                (Duration::ZERO, End::Error(code, message.into()))
+                Some((Duration::ZERO, error(code, message)))
             }
-            _ => (Duration::ZERO, charged),
+            _ => Some((Duration::ZERO, charged)),
         }
     }
 
@@ -178,7 +157,7 @@ impl Server {
                 }));
             }
         }
-        self.end(id, End::Text("done".into()));
+        self.answer(id, text("done"));
     }
 
     fn write_down(&self, tool: &str, what: &str) {
@@ -190,6 +169,18 @@ impl Server {
 #[expect(clippy::disallowed_methods, reason = "a tool that takes its time")]
 fn sleep(time: Duration) {
     thread::sleep(time);
+}
+
+fn text(text: &str) -> Value {
+    json!({ "result": { "content": [{ "type": "text", "text": text }] } })
+}
+
+fn failed(text: &str) -> Value {
+    json!({ "result": { "content": [{ "type": "text", "text": text }], "isError": true } })
+}
+
+fn error(code: i64, message: &str) -> Value {
+    json!({ "error": { "code": code, "message": message } })
 }
 
 fn tools() -> Value {
