@@ -36,7 +36,9 @@ use tool_reliability::{
     },
 };
 use tr_core::{
-    Json, SystemClock, ToolOutcome, WallClock, canonical, one_line, printable, printable_lines,
+    Json, SystemClock, ToolOutcome, WallClock as _,
+    canonical::{self, Key},
+    one_line, printable, printable_lines,
 };
 
 /// The exit codes, for the help.
@@ -205,25 +207,45 @@ async fn on_records(
         Err(why) => return refuse(NOT_FOUND, &printable(&why)),
     };
     let now = SystemClock.unix_ms();
-    let record = match &found {
-        Found::Readable(record) => record,
-        Found::Unreadable(record) => {
-            match act {
-                RecordAction::Forget { force: true, consent, .. } => {
-                    let tool = record.tool.as_deref().unwrap_or_default();
-                    return forget(&records, &record.key, tool, &found.line(now), consent).await;
-                }
-                RecordAction::Show { json: true, .. } => print(found.json()? + "\n")?,
-                RecordAction::Show { json: false, .. } => print(found.line(now) + "\n")?,
-                _ => {}
-            }
-            return refuse(UNREADABLE, &advice(record, command));
+    match (act, &found) {
+        (RecordAction::Show { json: true, .. }, Found::Readable(_)) => {
+            end_with(found.json()? + "\n")
         }
-    };
-    if let RecordAction::Show { json: true, .. } = act {
-        return end_with(found.json()? + "\n");
+        (RecordAction::Show { json, .. }, Found::Unreadable(record)) => {
+            print(if json { found.json()? } else { found.line(now) } + "\n")?;
+            refuse(UNREADABLE, &advice(record, command))
+        }
+        (RecordAction::Show { .. }, Found::Readable(record)) => {
+            end_with(whole(record, now, may_still_run(&records, record).await, command))
+        }
+        (RecordAction::Forget { force: true, consent, .. }, Found::Unreadable(record)) => {
+            let tool = record.tool.as_deref().unwrap_or_default();
+            forget(&records, &record.key, tool, &found.line(now), consent).await
+        }
+        (RecordAction::Forget { consent, .. }, Found::Readable(record)) => {
+            forget(&records, &key(record)?, &record.tool, &fields(record, now), consent).await
+        }
+        (RecordAction::Settle { how, force, consent, .. }, Found::Readable(record)) => {
+            if how == SettledAs::DidNotRun
+                && !force
+                && let still = may_still_run(&records, record).await
+                && let Some(why) = still.refusal()
+            {
+                return refuse(MAY_STILL_RUN, &refused(record, still, why, command));
+            }
+            settle(&records, record, &key(record)?, (how, answer), consent).await
+        }
+        (_, Found::Unreadable(record)) => refuse(UNREADABLE, &advice(record, command)),
+        (RecordAction::List { .. }, Found::Readable(_)) => Ok(ExitCode::SUCCESS),
     }
-    act_on(&records, record, act, answer, command).await
+}
+
+fn key(record: &DedupeRecord) -> anyhow::Result<Key> {
+    record.key.parse().context("a record's ID cannot be read")
+}
+
+async fn may_still_run(records: &Records, record: &DedupeRecord) -> MayStillRun {
+    records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown)
 }
 
 /// Reads a result, which is sent to clients as one line.
@@ -298,37 +320,6 @@ async fn list(
     match advice {
         Some(advice) => refuse(UNREADABLE, &advice),
         None => Ok(ExitCode::SUCCESS),
-    }
-}
-
-async fn act_on(
-    records: &Records,
-    record: &DedupeRecord,
-    act: RecordAction,
-    answer: Option<ToolOutcome>,
-    command: &RecordsCommand,
-) -> anyhow::Result<ExitCode> {
-    let key = record.key.parse().context("a record's ID cannot be read")?;
-    match act {
-        RecordAction::List { .. } => Ok(ExitCode::SUCCESS),
-        RecordAction::Show { .. } => {
-            let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown);
-            end_with(whole(record, SystemClock.unix_ms(), still, command))
-        }
-        RecordAction::Forget { consent, .. } => {
-            let said = fields(record, SystemClock.unix_ms());
-            forget(records, &key, &record.tool, &said, consent).await
-        }
-        RecordAction::Settle { how, force, consent, .. } => {
-            if how == SettledAs::DidNotRun
-                && !force
-                && let still = records.may_still_run(record).await.unwrap_or(MayStillRun::Unknown)
-                && let Some(why) = still.refusal()
-            {
-                return refuse(MAY_STILL_RUN, &refused(record, still, why, command));
-            }
-            settle(records, record, &key, (how, answer), consent).await
-        }
     }
 }
 
