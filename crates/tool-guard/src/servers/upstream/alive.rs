@@ -2,11 +2,11 @@
 use crate::wire::http_names::SESSION;
 use hyper::{
     HeaderMap,
-    header::{AUTHORIZATION, COOKIE},
+    header::{AUTHORIZATION, COOKIE, HeaderValue},
 };
 use std::{
     collections::HashMap,
-    hash::{BuildHasher as _, Hasher as _, RandomState},
+    hash::{BuildHasher as _, RandomState},
     sync::Mutex,
     time::Duration,
 };
@@ -20,38 +20,23 @@ const MOST: usize = 4096;
 
 /// A session and its credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Peer([u8; 32]);
+pub(super) struct Peer(u64);
 
 /// The last answer in each session.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Alive {
-    secret: [u8; 32],
+    /// Its keys are random.
+    hasher: RandomState,
     seen: Mutex<HashMap<Peer, Instant>>,
 }
 
 impl Alive {
-    pub(super) fn new() -> Self {
-        let mut secret = [0; 32];
-        for part in secret.chunks_mut(8) {
-            let random = RandomState::new().build_hasher().finish();
-            part.copy_from_slice(&random.to_ne_bytes());
-        }
-        Self { secret, seen: Mutex::default() }
-    }
-
     /// The session and credential of a request: some servers take a credential in the query.
     pub(super) fn peer(&self, query: Option<&str>, headers: &HeaderMap) -> Peer {
-        let mut digest = blake3::Hasher::new_keyed(&self.secret);
-        digest.update(query.unwrap_or_default().as_bytes());
-        digest.update(&u64::MAX.to_le_bytes());
-        for name in [AUTHORIZATION, COOKIE, SESSION] {
-            for value in headers.get_all(&name) {
-                digest.update(&(value.len() as u64).to_le_bytes());
-                digest.update(value.as_bytes());
-            }
-            digest.update(&u64::MAX.to_le_bytes());
-        }
-        Peer(digest.finalize().into())
+        let values = [AUTHORIZATION, COOKIE, SESSION].map(|name| {
+            headers.get_all(name).iter().map(HeaderValue::as_bytes).collect::<Vec<_>>()
+        });
+        Peer(self.hasher.hash_one((query.unwrap_or_default(), values)))
     }
 
     /// Notes that the server has accepted a request of this peer's.
@@ -91,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_peer_is_its_session_and_its_credentials() {
-        let alive = Alive::new();
+        let alive = Alive::default();
         let peer = |all: &[(&'static str, &str)]| alive.peer(None, &headers(all));
         let one = peer(&[("authorization", "a"), ("mcp-session-id", "s"), ("accept", "x")]);
         assert_eq!(one, peer(&[("mcp-session-id", "s"), ("authorization", "a")]));
@@ -105,13 +90,14 @@ mod tests {
         }
         assert_ne!(
             one,
-            Alive::new().peer(None, &headers(&[("authorization", "a"), ("mcp-session-id", "s")]))
+            Alive::default()
+                .peer(None, &headers(&[("authorization", "a"), ("mcp-session-id", "s")]))
         );
     }
 
     #[test]
     fn a_sign_of_life_is_fresh_for_five_seconds() {
-        let (alive, begun) = (Alive::new(), Instant::now());
+        let (alive, begun) = (Alive::default(), Instant::now());
         let peer = alive.peer(None, &HeaderMap::new());
         assert!(!alive.is_fresh(&peer, begun) && !alive.has_worked(&peer));
         alive.note(peer, begun);
@@ -122,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_oldest_sessions_are_forgotten() {
-        let (alive, begun) = (Alive::new(), Instant::now());
+        let (alive, begun) = (Alive::default(), Instant::now());
         let peer = |at: usize| alive.peer(None, &headers(&[("mcp-session-id", &at.to_string())]));
         for at in 0..=MOST {
             alive.note(peer(at), begun + Duration::from_millis(at as u64));

@@ -59,7 +59,7 @@ impl Server {
             moved: OnceLock::new(),
             host,
             limit: LogLimit::default(),
-            alive: Alive::new(),
+            alive: Alive::default(),
             status,
             preflight: options.preflight,
             max_line,
