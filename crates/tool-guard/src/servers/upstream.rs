@@ -1,7 +1,6 @@
 //! The MCP server behind an address: messages are posted to it, and its answers are heard.
 mod alive;
 mod body;
-mod elsewhere;
 mod faults;
 mod headers;
 mod http;
