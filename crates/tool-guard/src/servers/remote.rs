@@ -143,7 +143,7 @@ impl one_client::Server for Remote {
                 let answer = self.talk.answer(&open, &response);
                 let failure = self.talk.refused(&open, &response);
                 match (answer, &open.id) {
-                    (Some(answer), Some(id)) if open.is_call() && self.is_enforcing() => {
+                    (Some(answer), Some(id)) if open.call.is_some() && self.is_enforcing() => {
                         self.refusals.push((id.clone(), answer));
                         proxy.on_failed(id, failure);
                     }

@@ -9,7 +9,7 @@ mod preflight;
 
 pub(crate) use self::{body::Events, faults::is_protocol_refusal, preflight::client_meta};
 use self::{
-    faults::{About, Kind, failure},
+    faults::{About, Fault, Kind, failure},
     http::Server,
     posting::HttpPost,
 };
@@ -72,6 +72,11 @@ impl Upstream {
         HttpPost::new(self.server.clone(), uri, posted, is_sent).events()
     }
 
+    /// The events of a response.
+    pub(crate) fn events_of(&self, body: Incoming) -> Events {
+        Events::new(body, self.server.max_line)
+    }
+
     /// A request to the endpoint.
     pub(crate) fn request(
         &self,
@@ -101,28 +106,24 @@ impl Upstream {
         let mut uri = server.on_server(request.uri());
         let peer = server.alive.peer(uri.query(), request.headers());
         let is_endpoint = request.uri().path() == self.path();
+        let failed = |fault: &Fault| {
+            let has_session = request.headers().contains_key(SESSION);
+            let host = server.host();
+            failure(fault, About { kind: Kind::Message, has_session, is_modern: false, host })
+        };
         let headers = server.take(request.headers());
         let sent = server.send_on(request.method(), &mut uri, &headers, request.body()).await;
-        let elsewhere = match &sent {
-            Ok((head, _)) if is_endpoint => {
-                server.elsewhere(request.headers(), is_initialize, head).await
-            }
-            _ => None,
-        };
-        let fault = match (sent, elsewhere) {
-            (Err(fault), _) | (_, Some(fault)) => fault,
-            (Ok((head, body)), None) => {
-                let shows_life = is_endpoint && request.method() != Method::DELETE;
-                if head.status.is_success() && shows_life {
-                    server.alive.note(peer, Instant::now());
-                }
-                return Ok(Response::from_parts(head, body));
-            }
-        };
-        let has_session = request.headers().contains_key(SESSION);
-        let host = server.host();
-        let about = About { kind: Kind::Message, has_session, is_modern: false, host };
-        Err(failure(&fault, about))
+        let (head, body) = sent.map_err(|fault| failed(&fault))?;
+        if is_endpoint
+            && let Some(fault) = server.elsewhere(request.headers(), is_initialize, &head).await
+        {
+            return Err(failed(&fault));
+        }
+        let shows_life = is_endpoint && request.method() != Method::DELETE;
+        if head.status.is_success() && shows_life {
+            server.alive.note(peer, Instant::now());
+        }
+        Ok(Response::from_parts(head, body))
     }
 
     /// The path of the endpoint.

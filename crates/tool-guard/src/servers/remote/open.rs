@@ -85,11 +85,6 @@ impl Open {
         (Self::default(), Some(ServerEvent::Between(Bytes::new())))
     }
 
-    /// Whether it begins a call.
-    pub(super) const fn is_call(&self) -> bool {
-        self.call.is_some()
-    }
-
     /// Whether this refusal says that the session is lost, in which the message was posted.
     pub(super) fn has_lost(&self, response: &Response<Bytes>) -> bool {
         let is_status =
@@ -130,11 +125,6 @@ impl Open {
         };
         self.id.take_if(|id| answered.contains(id));
         self.batch.retain(|id| !answered.contains(id));
-    }
-
-    /// Whether it goes on although it is cancelled.
-    pub(super) fn outlives_stream(&self, is_modern: bool) -> bool {
-        self.call.as_ref().is_some_and(|sent| sent.outlives_stream(is_modern))
     }
 }
 

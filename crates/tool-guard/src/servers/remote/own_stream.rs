@@ -1,5 +1,5 @@
 //! The stream of the server's own messages, which is opened again when it ends.
-use super::headers;
+use super::headers::Headers;
 use crate::{
     engine::server_event::ServerEvent,
     servers::upstream::{Events, Upstream},
@@ -7,7 +7,10 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use hyper::{HeaderMap, Method, StatusCode, header::HeaderValue};
+use hyper::{
+    Method, StatusCode,
+    header::{ACCEPT, HeaderValue},
+};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -25,27 +28,23 @@ fn is_final(status: StatusCode) -> bool {
     status.is_client_error() && !passes
 }
 
-/// The server's own messages: a server without them refuses the request.
+/// The server's own messages in this session: a server without them refuses the request.
 pub(super) fn own_stream(
     upstream: Upstream,
-    headers: HeaderMap,
-    renewed: headers::Own,
-    max_line: usize,
+    headers: Headers,
 ) -> impl Stream<Item = ServerEvent> + Send {
     struct Own {
         upstream: Upstream,
-        headers: HeaderMap,
-        /// The operator's headers may have changed since.
-        renewed: headers::Own,
-        max_line: usize,
+        headers: Headers,
         now: Option<Events>,
+        /// The last event's id, after which the stream goes on.
+        last_id: Option<HeaderValue>,
         /// How long before it is opened again.
         pause: Duration,
         /// How often it could not be opened since it last was; `None` before the first time.
         failures: Option<u32>,
     }
-    let state =
-        Own { upstream, headers, renewed, max_line, now: None, pause: AGAIN, failures: None };
+    let state = Own { upstream, headers, now: None, last_id: None, pause: AGAIN, failures: None };
     stream::unfold(state, |mut own| async move {
         loop {
             let Some(events) = &mut own.now else {
@@ -53,11 +52,13 @@ pub(super) fn own_stream(
                     let pause = own.pause.max(SHORTEST);
                     sleep((pause * 2_u32.pow(failures.min(8))).min(pause.max(LONGEST))).await;
                 }
-                own.headers.extend(own.renewed.now());
-                let get = own.upstream.request(Method::GET, own.headers.clone(), Bytes::new());
+                let mut headers = own.headers.base();
+                headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+                headers.extend(own.last_id.clone().map(|id| (LAST_EVENT, id)));
+                let get = own.upstream.request(Method::GET, headers, Bytes::new());
                 match own.upstream.pass(&get, false).await {
                     Ok(response) if response.status().is_success() => {
-                        own.now = Some(Events::new(response.into_body(), own.max_line));
+                        own.now = Some(own.upstream.events_of(response.into_body()));
                         own.failures = Some(0);
                     }
                     // It has none, or the session is gone.
@@ -73,7 +74,7 @@ pub(super) fn own_stream(
                 continue;
             };
             if let Some(id) = piece.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
-                own.headers.insert(LAST_EVENT, id);
+                own.last_id = Some(id);
             }
             own.pause = piece.retry.unwrap_or(own.pause);
             match piece.content {

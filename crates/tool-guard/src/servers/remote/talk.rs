@@ -23,10 +23,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use hyper::{
-    Method, Response,
-    header::{ACCEPT, HeaderValue},
-};
+use hyper::{Method, Response, header::HeaderValue};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
@@ -39,7 +36,6 @@ const REACHED: Duration = Duration::from_secs(2);
 pub(super) struct Talk {
     upstream: Upstream,
     headers: Headers,
-    max_line: usize,
     /// The client's `initialize`, and its id.
     initialize: Option<(Bytes, Token)>,
     /// The server has lost the session, and did not begin another.
@@ -62,7 +58,6 @@ impl Talk {
         Ok(Self {
             upstream: Upstream::new(&options.http, guard.statuses.clone(), options.max_line)?,
             headers: Headers { own, session: None, version: None, effects },
-            max_line: options.max_line,
             initialize: None,
             is_lost: false,
             held: None,
@@ -123,9 +118,11 @@ impl Talk {
                 return self.open.push((open, EventStream::only(failed)));
             }
             let is_modern = self.is_modern();
-            let stays =
-                |open: &Open| open.outlives_stream(is_modern) || open.id.is_none() || open.id != id;
-            self.open.retain(|(open, _)| stays(open));
+            self.open.retain(|(open, _)| {
+                let call = open.call.as_ref();
+                let outlives_stream = call.is_some_and(|sent| sent.outlives_stream(is_modern));
+                outlives_stream || open.id.is_none() || open.id != id
+            });
             if is_modern {
                 // There it is the end of the stream that cancels.
                 return;
@@ -185,10 +182,7 @@ impl Talk {
     /// Opens the stream of the server's own messages.
     fn listen(&mut self) {
         self.forget(Kind::Stream);
-        let mut headers = self.headers.base();
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let own = self.headers.own.clone();
-        let heards = own_stream(self.upstream.clone(), headers, own, self.max_line);
+        let heards = own_stream(self.upstream.clone(), self.headers.clone());
         let session = self.headers.session.clone();
         let open = Open { kind: Kind::Stream, session, ..Open::default() };
         self.open.push((open, EventStream::of_sent(heards)));
