@@ -90,14 +90,12 @@ impl HttpPost {
         let Posted { headers, body, attempt } = posted;
         let of_client = headers;
         let headers = server.take(&of_client);
-        let kind = match &attempt {
-            Some(sent) if sent.is_mutating => Kind::Mutating,
-            Some(_) => Kind::Read,
-            None => Kind::Message,
-        };
-        let asks = match attempt {
-            Some(sent) => Asks { id: Some(sent.id), ..Asks::default() },
-            None => Asks::of(&body),
+        let (kind, asks) = match attempt {
+            Some(sent) => {
+                let kind = if sent.is_mutating { Kind::Mutating } else { Kind::Read };
+                (kind, Asks { id: Some(sent.id), ..Asks::default() })
+            }
+            None => (Kind::Message, Asks::of(&body)),
         };
         Self {
             peer: server.alive.peer(uri.query(), &headers),
