@@ -1,6 +1,6 @@
 //! A configuration as a tree of values with their places in the text, whatever its syntax.
 use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged as _, parse_to_ast};
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 use toml::{
     Spanned,
     de::{DeTable, DeValue},
@@ -68,24 +68,26 @@ const BOM: char = '\u{feff}';
 
 /// Reads a text; `None` if it has no value, only white space and comments.
 pub(crate) fn read(text: &str, syntax: Syntax) -> Result<Option<Node>, Refusal> {
-    let body = text.strip_prefix(BOM).unwrap_or(text);
-    let skipped = text.len() - body.len();
     match syntax {
         Syntax::Toml => {
-            let table = DeTable::parse(body).map_err(|error| {
+            let table = DeTable::parse(text).map_err(|error| {
                 let at = error.span().map_or(0, |span| span.start);
-                Refusal::new(skipped + at, format!("is not valid TOML: {}", error.message()))
+                Refusal::new(at, format!("is not valid TOML: {}", error.message()))
             })?;
-            let range = skipped..text.len();
-            Ok(Some(Node { range, value: of_table(table.get_ref(), skipped) }))
+            Ok(Some(Node { range: 0..text.len(), value: of_table(table.get_ref()) }))
         }
         Syntax::Json | Syntax::Json5 => {
-            let parsed = parse_to_ast(body, &CollectOptions::default(), &options(syntax));
+            // The parser knows no byte order mark. Spaces in its place leave all others where they are.
+            let text = match text.strip_prefix(BOM) {
+                Some(rest) => format!("{:1$}{rest}", "", BOM.len_utf8()).into(),
+                None => Cow::Borrowed(text),
+            };
+            let parsed = parse_to_ast(&text, &CollectOptions::default(), &options(syntax));
             let parsed = parsed.map_err(|error| {
                 let what = format!("is not valid JSON: {}", error.kind());
-                Refusal::new(skipped + error.range().start, what)
+                Refusal::new(error.range().start, what)
             })?;
-            Ok(parsed.value.map(|value| of_json(value, skipped)))
+            Ok(parsed.value.map(of_json))
         }
     }
 }
@@ -106,50 +108,46 @@ const fn options(syntax: Syntax) -> ParseOptions {
     }
 }
 
-fn of_json(value: ast::Value<'_>, skipped: usize) -> Node {
-    let range = value.range();
-    let range = range.start + skipped..range.end + skipped;
+fn of_json(value: ast::Value<'_>) -> Node {
+    let range = value.range().start..value.range().end;
     let value = match value {
         ast::Value::StringLit(text) => Value::Text(text.value.into_owned()),
         ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
         ast::Value::Object(object) => {
             let member = |it: ast::ObjectProp<'_>| {
-                let key = it.name.range();
-                let key = key.start + skipped..key.end + skipped;
-                Member { name: it.name.into_string(), key, value: of_json(it.value, skipped) }
+                let key = it.name.range().start..it.name.range().end;
+                Member { name: it.name.into_string(), key, value: of_json(it.value) }
             };
             Value::Object(object.properties.into_iter().map(member).collect())
         }
-        ast::Value::Array(list) => {
-            Value::List(list.elements.into_iter().map(|it| of_json(it, skipped)).collect())
-        }
+        ast::Value::Array(list) => Value::List(list.elements.into_iter().map(of_json).collect()),
         ast::Value::NumberLit(_) | ast::Value::NullKeyword(_) => Value::Other,
     };
     Node { range, value }
 }
 
-fn of_table(table: &DeTable<'_>, skipped: usize) -> Value {
+fn of_table(table: &DeTable<'_>) -> Value {
     let mut members: Vec<_> = table
         .iter()
         .map(|(key, value)| Member {
             name: key.get_ref().to_string(),
-            key: key.span().start + skipped..key.span().end + skipped,
-            value: of_toml(value, skipped),
+            key: key.span(),
+            value: of_toml(value),
         })
         .collect();
     members.sort_by_key(|member| member.key.start);
     Value::Object(members)
 }
 
-fn of_toml(found: &Spanned<DeValue<'_>>, skipped: usize) -> Node {
+fn of_toml(found: &Spanned<DeValue<'_>>) -> Node {
     let value = match found.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Boolean(flag) => Value::Bool(*flag),
-        DeValue::Table(table) => of_table(table, skipped),
-        DeValue::Array(list) => Value::List(list.iter().map(|it| of_toml(it, skipped)).collect()),
+        DeValue::Table(table) => of_table(table),
+        DeValue::Array(list) => Value::List(list.iter().map(of_toml).collect()),
         DeValue::Integer(_) | DeValue::Float(_) | DeValue::Datetime(_) => Value::Other,
     };
-    Node { range: found.span().start + skipped..found.span().end + skipped, value }
+    Node { range: found.span(), value }
 }
 
 impl Node {
