@@ -26,6 +26,7 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use similar::TextDiff;
 use std::{
+    collections::HashSet,
     env,
     fmt::Write as _,
     fs,
@@ -190,19 +191,11 @@ fn is_in_cache(guard: &str) -> bool {
 
 /// The files that exist, each once: several paths may lead to one file.
 pub(crate) fn distinct(places: &[Place]) -> Vec<&Place> {
-    let mut seen: Vec<PathBuf> = Vec::new();
-    let mut found = Vec::new();
-    for place in places {
-        // A link to nothing is found, and refused where it is opened.
-        if fs::symlink_metadata(&place.path).is_ok() {
-            let real = place.path.canonicalize().unwrap_or_else(|_| place.path.clone());
-            if !seen.contains(&real) {
-                seen.push(real);
-                found.push(place);
-            }
-        }
-    }
-    found
+    let mut seen = HashSet::new();
+    // A link to nothing is found, and refused where it is opened.
+    let found = places.iter().filter(|place| fs::symlink_metadata(&place.path).is_ok());
+    let real = |place: &Place| place.path.canonicalize().unwrap_or_else(|_| place.path.clone());
+    found.filter(|place| seen.insert(real(place))).collect()
 }
 
 fn plan(place: &Place, options: &Options, order: &EditOptions<'_>) -> anyhow::Result<Planned> {

@@ -169,12 +169,9 @@ impl<'e> Editor<'e> {
             Reached::Command { command, args: None } => {
                 let own = &self.text[command.value.range.clone()];
                 let start = command.key.start;
-                let gap = self.gap_before(start);
-                let key = self.like(&command.key, "args");
-                let (equals, comma) = (self.equals(), if self.is_inline() { "," } else { "" });
                 self.refuse_dotted(command)?;
-                let new = format!("{key}{equals}[{}{own}]{comma}{gap}", mcp(" "));
-                self.splices.push((start..start, new));
+                let (args, separator) = self.args(command, &format!("{}{own}", mcp(" ")));
+                self.splices.push((start..start, args + &separator));
                 self.splices.push((command.value.range.clone(), guard));
             }
         }
@@ -208,10 +205,8 @@ impl<'e> Editor<'e> {
         let new = if self.form.is_list {
             format!("[{guard}, {mcp}\"--upstream\", {own}]")
         } else {
-            let gap = self.gap_before(url.key.start);
-            let comma = if self.is_inline() { "," } else { "" };
-            let (key, equals) = (self.like(&url.key, "args"), self.equals());
-            format!("{guard}{comma}{gap}{key}{equals}[{mcp}\"--upstream\", {own}]")
+            let (args, separator) = self.args(url, &format!("{mcp}\"--upstream\", {own}"));
+            format!("{guard}{separator}{args}")
         };
         self.splices.push((url.value.range.clone(), new));
         if let (Some(found), Some(known)) = (transport, self.form.transport) {
@@ -327,11 +322,12 @@ impl<'e> Editor<'e> {
             || self.text[self.entry.value.range.clone()].starts_with('{')
     }
 
-    const fn equals(&self) -> &'static str {
-        match self.form.syntax {
-            Syntax::Toml => " = ",
-            Syntax::Json | Syntax::Json5 => ": ",
-        }
+    /// A member `args` with these words, and what separates it from the member beside it.
+    fn args(&self, beside: &Member, words: &str) -> (String, String) {
+        let (key, gap) = (self.like(&beside.key, "args"), self.gap_before(beside.key.start));
+        let equals = if self.form.syntax == Syntax::Toml { " = " } else { ": " };
+        let comma = if self.is_inline() { "," } else { "" };
+        (format!("{key}{equals}[{words}]"), format!("{comma}{gap}"))
     }
 
     /// A word in the quotes of another.

@@ -61,9 +61,8 @@ impl Environment<'_> {
 /// The places of a client's files, in the order in which people know them.
 pub(crate) fn places(client: Client, here: &Environment<'_>) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
-    let users = users(client, here);
-    let user = users.into_iter().map(|path| Place { scope: Scope::User, path });
-    places.extend(user);
+    let users = users(client, here).unwrap_or_default();
+    places.extend(users.into_iter().map(|path| Place { scope: Scope::User, path }));
     for name in client.form().of_project {
         if let Some(path) = upward(&here.folder, Path::new(name), here.home().as_deref()) {
             let place = Place { scope: Scope::Project, path };
@@ -75,47 +74,36 @@ pub(crate) fn places(client: Client, here: &Environment<'_>) -> Vec<Place> {
     places
 }
 
-fn users(client: Client, here: &Environment<'_>) -> Vec<PathBuf> {
+/// `None` without a home folder.
+fn users(client: Client, here: &Environment<'_>) -> Option<Vec<PathBuf>> {
     let config = || here.folder_of("XDG_CONFIG_HOME", ".config");
-    let found = match client {
-        Client::ClaudeCode => {
-            vec![here.folder_of("CLAUDE_CONFIG_DIR", "").map(|it| it.join(".claude.json"))]
-        }
-        Client::Codex => {
-            vec![here.folder_of("CODEX_HOME", ".codex").map(|it| it.join("config.toml"))]
-        }
+    Some(match client {
+        Client::ClaudeCode => vec![here.folder_of("CLAUDE_CONFIG_DIR", "")?.join(".claude.json")],
+        Client::Codex => vec![here.folder_of("CODEX_HOME", ".codex")?.join("config.toml")],
         Client::Gemini => {
-            let home = here.path("GEMINI_CLI_HOME").or_else(|| here.home());
-            vec![home.map(|it| it.join(".gemini/settings.json"))]
+            vec![here.folder_of("GEMINI_CLI_HOME", "")?.join(".gemini/settings.json")]
         }
-        Client::Cursor => vec![here.home().map(|it| it.join(".cursor/mcp.json"))],
+        Client::Cursor => vec![here.home()?.join(".cursor/mcp.json")],
         Client::Vscode => {
-            let mac = here.home().map(|it| it.join("Library/Application Support"));
-            let base = if cfg!(target_os = "macos") { mac } else { config() };
+            let mac = || Some(here.home()?.join("Library/Application Support"));
+            let base = if cfg!(target_os = "macos") { mac()? } else { config()? };
             let names = ["Code", "Code - Insiders", "VSCodium"];
-            names.iter().map(|name| Some(base.as_ref()?.join(name).join("User/mcp.json"))).collect()
+            names.map(|name| base.join(name).join("User/mcp.json")).into()
         }
         Client::Opencode => {
             let names = ["opencode.json", "opencode.jsonc", "config.json"];
             let folder = config().map(|it| it.join("opencode"));
-            let own = here.path("OPENCODE_CONFIG_DIR");
-            let mut files: Vec<_> = [folder, own]
-                .into_iter()
-                .flatten()
-                .flat_map(|folder| names.map(|name| Some(folder.join(name))))
-                .collect();
-            files.push(here.path("OPENCODE_CONFIG"));
-            files
+            let folders = folder.into_iter().chain(here.path("OPENCODE_CONFIG_DIR"));
+            let files = folders.flat_map(|folder| names.map(|name| folder.join(name)));
+            files.chain(here.path("OPENCODE_CONFIG")).collect()
         }
         Client::Openclaw => {
-            let state = here.path("OPENCLAW_STATE_DIR").or_else(|| {
-                Some(here.path("OPENCLAW_HOME").or_else(|| here.home())?.join(".openclaw"))
-            });
+            let home = || Some(here.folder_of("OPENCLAW_HOME", "")?.join(".openclaw"));
+            let state = || here.path("OPENCLAW_STATE_DIR").or_else(home);
             let named = here.path("OPENCLAW_CONFIG_PATH");
-            vec![named.or_else(|| Some(state?.join("openclaw.json")))]
+            vec![named.or_else(|| Some(state()?.join("openclaw.json")))?]
         }
-    };
-    found.into_iter().flatten().collect()
+    })
 }
 
 /// The nearest file of this name in the folder or above, below the home folder.
