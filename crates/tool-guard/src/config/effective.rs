@@ -42,8 +42,6 @@ impl From {
 pub(crate) struct Effective {
     /// The values by their paths, and where each comes from. A path that leads further is a table.
     pub(super) values: BTreeMap<Vec<String>, (Value, From)>,
-    /// Keys that have no value.
-    pub(super) unset: Vec<String>,
 }
 
 /// What is set for each effect.
@@ -64,7 +62,7 @@ impl Effective {
             Door::Turn => Preset::ErrorHandling,
             Door::Mcp | Door::Program => Preset::ToolReliability,
         });
-        let mut all = Self { values: BTreeMap::new(), unset: Vec::new() };
+        let mut all = Self { values: BTreeMap::new() };
         let stack = schemas::defaults(Preset::ToolReliability);
         all.fill(&mut Vec::new(), &schemas::defaults(preset), &|path, value| {
             let at = path.iter().try_fold(&stack, |table, part| table.get(part));
@@ -90,7 +88,6 @@ impl Effective {
         }
         all.complete(door);
         all.drop_overruled();
-        all.unset = all.unset();
         all
     }
 
@@ -187,7 +184,7 @@ impl Effective {
     }
 
     /// The keys without a value, in the order of their names; of tables without any, only the table.
-    fn unset(&self) -> Vec<String> {
+    pub(super) fn unset(&self) -> Vec<String> {
         let mut unset: Vec<String> = Vec::new();
         for key in schemas::keys(&schemas::config()) {
             let (path, name) = (&key.path[..], key.name());

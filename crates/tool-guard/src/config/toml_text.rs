@@ -45,9 +45,10 @@ pub(super) fn write(
         }
         writer.value(table, name, value, from);
     }
-    if !effective.unset.is_empty() {
+    let unset = effective.unset();
+    if !unset.is_empty() {
         writer.text.push_str("\n# Not set:\n");
-        for key in &effective.unset {
+        for key in &unset {
             let default = match (&**key, door) {
                 ("records.where", Door::Mcp | Door::Turn) => {
                     " (tool-guard/records.db in the user's state folder; memory if that cannot be used)"
