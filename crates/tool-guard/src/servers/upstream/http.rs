@@ -157,15 +157,12 @@ impl Server {
         // With other redirects, POST becomes GET.
         let keeps_method =
             matches!(head.status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        let asked = Url::parse(&uri.to_string()).ok().filter(|_| keeps_method);
-        let target = asked.as_ref().zip(text(&head.headers, &LOCATION));
-        let Some(target) = target.and_then(|(asked, to)| asked.join(to).ok()) else {
-            return false;
-        };
+        let to = text(&head.headers, &LOCATION).filter(|_| keeps_method);
+        let Some((asked, to)) = Url::parse(&uri.to_string()).ok().zip(to) else { return false };
+        let Ok(target) = asked.join(to) else { return false };
         let slash = |a: &str, b: &str| a.strip_suffix('/') == Some(b);
         let (to, from) = (target.path(), uri.path());
-        let is_same_origin = asked.is_some_and(|asked| asked.origin() == target.origin());
-        let is_same = is_same_origin && (slash(to, from) || slash(from, to));
+        let is_same = asked.origin() == target.origin() && (slash(to, from) || slash(from, to));
         is_same && from == self.path() && self.move_to(to, uri)
     }
 
