@@ -97,3 +97,54 @@ async fn a_late_answer_counts_though_progress_came_in_other_bytes_before() {
     assert!(again.contains("\"paid\""), "{again}");
     bench.nothing_posted().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_client_vanished_is_joined_once() {
+    let mut bench = Bench::new().await;
+    let caller = [("authorization", "Bearer a")];
+    let first = bench.send(&caller, call("7", "pay", ""));
+    let post = bench.posted().await;
+    first.abort();
+    assert!(first.await.is_err());
+    bench.nothing_posted().await;
+    let other = bench.send(&[("authorization", "Bearer b")], call("7", "pay", ""));
+    bench.posted().await.answer("of another");
+    assert!(text(other).await.1.contains("of another"));
+    let second = bench.send(&caller, call("8", "pay", ""));
+    bench.nothing_posted().await;
+    post.answer("paid");
+    assert!(text(second).await.1.contains("paid"));
+    let third = bench.send(&caller, call("9", "pay", ""));
+    bench.posted().await.answer("once more");
+    assert!(text(third).await.1.contains("once more"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_read_ends_with_its_client_and_a_payment_goes_on() {
+    let mut bench = Bench::new().await;
+    bench.list().await;
+    for (tool, ends) in [("read", true), ("pay", false)] {
+        let modern = [
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", tool),
+        ];
+        let answer = bench.send(&modern, call("7", tool, NAMED));
+        let post = bench.posted().await;
+        answer.abort();
+        assert!(answer.await.is_err());
+        bench.nothing_posted().await;
+        assert_eq!(post.say.is_closed(), ends, "{tool}");
+        post.answer("done");
+        bench.nothing_posted().await;
+        if !ends {
+            let again = bench.send(&modern, call("8", tool, NAMED));
+            let (_, said) = text(again).await;
+            let said: Value = serde_json::from_str(&said).unwrap();
+            assert_eq!(
+                (&said["id"], &said["result"]["content"][0]["text"]),
+                (&8.into(), &"done".into())
+            );
+        }
+    }
+}
