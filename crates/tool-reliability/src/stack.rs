@@ -35,18 +35,12 @@ pub type Guarded<T> = Switch<Stacked<T>, T>;
 ///
 /// All services of a stack share its breakers, records, turns and switch: build one stack, and put it
 /// around each tool.
+#[derive(Clone)]
 pub struct ToolStack {
     layers: Layers,
     hooks: Hooks,
     sessions: Option<Sessions>,
     pub(crate) shared: Sharded<Shared>,
-}
-
-impl Clone for ToolStack {
-    fn clone(&self) -> Self {
-        let (layers, hooks) = (self.layers.clone(), self.hooks.clone());
-        Self { layers, hooks, sessions: self.sessions.clone(), shared: self.shared.whole() }
-    }
 }
 
 impl ToolStack {
@@ -79,7 +73,7 @@ impl ToolStack {
     /// Puts the stack around `tool`.
     pub fn service<T: Clone>(&self, tool: T) -> Guarded<T> {
         let bare = HooksLayer::new(&self.hooks, Place::Bare).layer(tool.clone());
-        Switch::new(self.layers.around(tool), bare, self.shared.whole())
+        Switch::new(self.layers.around(tool), bare, self.shared.shard())
     }
 
     /// The breakers: to read them, force them open, reset them.

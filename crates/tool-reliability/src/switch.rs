@@ -17,7 +17,7 @@ use tower_service::Service;
 use tr_config::ToolCatalog;
 use tr_core::{
     BoxError, ToolCall, ToolOutcome, debug_parts,
-    internal::{ReadyOnCall, ReadyOnCallFuture, Sharded},
+    internal::{ReadyOnCall, ReadyOnCallFuture, Shard},
 };
 use tr_telemetry::Signals;
 
@@ -94,7 +94,7 @@ fn ignore_poison<T>(locked: Result<T, PoisonError<T>>) -> T {
 pub struct Switch<On, Tool> {
     on: On,
     off: ReadyOnCall<Hooked<Tool>>,
-    shared: Sharded<Shared>,
+    shared: Shard<Shared>,
     /// Which of the two was polled since the last call.
     asked: Option<Side>,
 }
@@ -107,7 +107,7 @@ enum Side {
 
 impl<On, Tool> Switch<On, Tool> {
     /// Switches between `on` and `off`.
-    pub(crate) const fn new(on: On, off: Hooked<Tool>, shared: Sharded<Shared>) -> Self {
+    pub(crate) const fn new(on: On, off: Hooked<Tool>, shared: Shard<Shared>) -> Self {
         Self { on, off: ReadyOnCall::new(off), shared, asked: None }
     }
 

@@ -8,7 +8,10 @@ use crate::{
     snapshot::Snapshot,
 };
 use std::{fmt, sync::Arc, time::Duration};
-use tr_policy::{BreakerOrder, BreakerState, KeyRef, Observer, WallClock, internal::Sharded};
+use tr_policy::{
+    BreakerOrder, BreakerState, KeyRef, Observer, WallClock,
+    internal::{Shard, Sharded},
+};
 
 /// The breakers of one [`BreakerLayer`](crate::BreakerLayer), and of all services that it made.
 ///
@@ -23,6 +26,7 @@ use tr_policy::{BreakerOrder, BreakerState, KeyRef, Observer, WallClock, interna
 /// let open = registry.all().into_iter().filter(|b| b.state() != BreakerState::Closed);
 /// assert_eq!(open.map(|b| b.name().to_owned()).collect::<Vec<_>>(), ["payments"]);
 /// ```
+#[derive(Clone)]
 pub struct Registry {
     breakers: Sharded<Breakers>,
 }
@@ -36,8 +40,8 @@ impl Registry {
         &self.breakers.settings
     }
 
-    pub(crate) fn breakers(&self) -> Sharded<Breakers> {
-        self.breakers.whole()
+    pub(crate) fn breakers(&self) -> Shard<Breakers> {
+        self.breakers.shard()
     }
 
     /// The breaker of this key, if there is one.
@@ -67,7 +71,7 @@ impl Registry {
     }
 
     fn handle(&self, circuit: Arc<KeyedCircuit>) -> BreakerHandle {
-        BreakerHandle { circuit, breakers: self.breakers.whole() }
+        BreakerHandle { circuit, breakers: self.breakers.clone() }
     }
 
     /// The state of all breakers, with wall times.
@@ -109,12 +113,6 @@ impl Registry {
     }
 }
 
-impl Clone for Registry {
-    fn clone(&self) -> Self {
-        Self { breakers: self.breakers.whole() }
-    }
-}
-
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.all()).finish()
@@ -125,6 +123,7 @@ impl fmt::Debug for Registry {
 ///
 /// Changes to a tool's breaker also apply to those of the tool's [targets](KeyRef::is_target), also to
 /// targets that appear later.
+#[derive(Clone)]
 pub struct BreakerHandle {
     circuit: Arc<KeyedCircuit>,
     breakers: Sharded<Breakers>,
@@ -257,12 +256,6 @@ impl BreakerHandle {
 
     fn set_mode(&self, mode: Mode) {
         self.circuit.control(clock::now(), |circuit| circuit.set_mode(mode));
-    }
-}
-
-impl Clone for BreakerHandle {
-    fn clone(&self) -> Self {
-        Self { circuit: self.circuit.clone(), breakers: self.breakers.whole() }
     }
 }
 

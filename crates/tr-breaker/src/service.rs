@@ -16,7 +16,7 @@ use std::{
 use tower_service::Service;
 use tr_policy::{
     BoxError, BreakerOverride, BreakerState, DefaultPolicy, Effect, Event, KeyRef, RequestPolicy,
-    ResponsePolicy, internal::Sharded,
+    ResponsePolicy, internal::Shard,
 };
 
 /// Stops calling a tool that keeps failing. Made by a [`BreakerLayer`](crate::BreakerLayer).
@@ -33,7 +33,7 @@ use tr_policy::{
 pub struct Breaker<S, A = DefaultPolicy> {
     inner: S,
     policy: A,
-    breakers: Sharded<Breakers>,
+    breakers: Shard<Breakers>,
     /// `poll_ready` was ready to refuse: the inner service was not asked.
     refuses: bool,
 }
@@ -45,7 +45,7 @@ impl<S: Clone, A: Clone> Clone for Breaker<S, A> {
 }
 
 impl<S, A> Breaker<S, A> {
-    pub(crate) const fn new(inner: S, policy: A, breakers: Sharded<Breakers>) -> Self {
+    pub(crate) const fn new(inner: S, policy: A, breakers: Shard<Breakers>) -> Self {
         Self { inner, policy, breakers, refuses: false }
     }
 

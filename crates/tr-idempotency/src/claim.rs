@@ -29,7 +29,7 @@ use tr_core::{
     Replay, StoreResponse,
     canonical::Key,
     code,
-    internal::{Sharded, stripe},
+    internal::{Shard, stripe},
 };
 
 /// The reason for refusing a keyed call whose record would hold for all callers of a store.
@@ -50,7 +50,7 @@ pub(crate) struct Shared<V> {
 pub(crate) struct Claims<S, A, V> {
     pub(crate) inner: S,
     pub(crate) answers: A,
-    pub(crate) shared: Sharded<Shared<V>>,
+    pub(crate) shared: Shard<Shared<V>>,
     /// That of the next call, where places are bounded.
     pub(crate) place: Option<Place>,
 }

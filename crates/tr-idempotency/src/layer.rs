@@ -103,7 +103,7 @@ impl<A, V> IdempotencyLayer<A, V> {
 
 impl<A: Copy, V> Clone for IdempotencyLayer<A, V> {
     fn clone(&self) -> Self {
-        let (answers, shared) = (self.answers, self.shared.whole());
+        let (answers, shared) = (self.answers, self.shared.clone());
         Self { answers, shared, handle: self.handle.clone() }
     }
 }
@@ -114,6 +114,6 @@ impl<S, A: Copy, V> Layer<S> for IdempotencyLayer<A, V> {
     type Service = Idempotency<S, A, V>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Idempotency::new(inner, self.answers, self.shared.whole())
+        Idempotency::new(inner, self.answers, self.shared.shard())
     }
 }

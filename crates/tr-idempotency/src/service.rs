@@ -13,7 +13,7 @@ use std::{
 };
 use tokio_util::sync::PollSemaphore;
 use tower_service::Service;
-use tr_core::{BoxError, DefaultPolicy, ToolOutcome, internal::Sharded};
+use tr_core::{BoxError, DefaultPolicy, ToolOutcome, internal::Shard};
 
 /// Runs a call once per key and answers its duplicates from the record.
 ///
@@ -39,7 +39,7 @@ pub struct IdempotencyFuture<S, F, Req, R, A, V> {
 impl<S, F, Req, R, A, V> Unpin for IdempotencyFuture<S, F, Req, R, A, V> {}
 
 impl<S, A, V> Idempotency<S, A, V> {
-    pub(crate) fn new(inner: S, answers: A, shared: Sharded<Shared<V>>) -> Self {
+    pub(crate) fn new(inner: S, answers: A, shared: Shard<Shared<V>>) -> Self {
         let places = shared.places.clone().map(|it| Box::new(PollSemaphore::new(it)));
         Self { claims: Claims { inner, answers, shared, place: None }, places }
     }

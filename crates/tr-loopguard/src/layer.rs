@@ -52,7 +52,7 @@ impl<S, A: Clone> Layer<S> for LoopGuardLayer<A> {
     type Service = LoopGuard<S, A>;
 
     fn layer(&self, inner: S) -> LoopGuard<S, A> {
-        LoopGuard::new(inner, self.shared.as_ref().map(Sharded::whole), self.policy.clone())
+        LoopGuard::new(inner, self.shared.as_ref().map(Sharded::shard), self.policy.clone())
     }
 }
 

@@ -6,18 +6,18 @@ use crate::{
 };
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, DefaultPolicy, LoopPolicy, internal::Sharded};
+use tr_core::{BoxError, DefaultPolicy, LoopPolicy, internal::Shard};
 
 /// Counts the failures of each turn and refuses calls that continue a loop.
 #[derive(Clone, Debug)]
 pub struct LoopGuard<S, A = DefaultPolicy> {
     inner: S,
-    shared: Option<Sharded<Shared>>,
+    shared: Option<Shard<Shared>>,
     policy: A,
 }
 
 impl<S, A> LoopGuard<S, A> {
-    pub(crate) const fn new(inner: S, shared: Option<Sharded<Shared>>, policy: A) -> Self {
+    pub(crate) const fn new(inner: S, shared: Option<Shard<Shared>>, policy: A) -> Self {
         Self { inner, shared, policy }
     }
 }

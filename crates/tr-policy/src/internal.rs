@@ -8,7 +8,7 @@ mod stripe;
 pub use self::{
     coarse_instant::CoarseInstant,
     faults::Faults,
-    sharded::{Held, Sharded},
+    sharded::{Held, Shard, Sharded},
     stripe::{STRIPES, stripe},
 };
 

@@ -37,16 +37,10 @@ use tr_policy::{
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RetryLayer<A = DefaultPolicy> {
     shared: Sharded<Settings>,
     policy: A,
-}
-
-impl<A: Clone> Clone for RetryLayer<A> {
-    fn clone(&self) -> Self {
-        Self { shared: self.shared.whole(), policy: self.policy.clone() }
-    }
 }
 
 /// Configures a [`RetryLayer`].
@@ -215,6 +209,6 @@ impl<S, A: Clone> Layer<S> for RetryLayer<A> {
     type Service = Retry<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Retry { inner, shared: self.shared.whole(), policy: self.policy.clone() }
+        Retry { inner, shared: self.shared.shard(), policy: self.policy.clone() }
     }
 }

@@ -3,14 +3,14 @@ use crate::{future::RetryFuture, shared::Settings};
 use std::task::{Context, Poll};
 use tower_service::Service;
 use tr_policy::{
-    BoxError, CloneRequest, DefaultPolicy, RequestPolicy, ResponsePolicy, internal::Sharded,
+    BoxError, CloneRequest, DefaultPolicy, RequestPolicy, ResponsePolicy, internal::Shard,
 };
 
 /// Tries a call again where that is safe.
 #[derive(Clone, Debug)]
 pub struct Retry<S, A = DefaultPolicy> {
     pub(crate) inner: S,
-    pub(crate) shared: Sharded<Settings>,
+    pub(crate) shared: Shard<Settings>,
     pub(crate) policy: A,
 }
 

@@ -8,7 +8,7 @@ use tower_layer::Layer;
 use tr_core::{DefaultPolicy, internal::Sharded};
 
 /// Applies a [`Telemetry`], around a call or around an attempt.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TelemetryLayer<A = DefaultPolicy> {
     core: Sharded<Core>,
     observed: Observed,
@@ -37,16 +37,10 @@ impl<A> TelemetryLayer<A> {
     }
 }
 
-impl<A: Clone> Clone for TelemetryLayer<A> {
-    fn clone(&self) -> Self {
-        Self { core: self.core.whole(), observed: self.observed, policy: self.policy.clone() }
-    }
-}
-
 impl<S, A: Clone> Layer<S> for TelemetryLayer<A> {
     type Service = Telemetry<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Telemetry::new(inner, self.core.whole(), self.observed, self.policy.clone())
+        Telemetry::new(inner, self.core.shard(), self.observed, self.policy.clone())
     }
 }

@@ -26,7 +26,7 @@ use std::{
 };
 use tr_core::{
     BreakerState, KeyRef, ToolId, debug_parts,
-    internal::{STRIPES, Sharded, lock, stripe},
+    internal::{STRIPES, Shard, Sharded, lock, stripe},
 };
 
 /// A set of metric names, and the events that belong to them.
@@ -172,13 +172,13 @@ pub(crate) struct Metrics {
     stores: Caches,
     redactor: Arc<dyn Redact>,
     known: Mutex<Known>,
-    other: Sharded<Series>,
+    other: Shard<Series>,
     /// For the threads of each stripe, the tools that they called: each stripe has a lock of its own.
     caches: [SeriesCache; STRIPES],
 }
 
 struct Known {
-    by_label: HashMap<Box<str>, Sharded<Series>>,
+    by_label: HashMap<Box<str>, Shard<Series>>,
     room: usize,
 }
 
@@ -189,7 +189,7 @@ struct SeriesCache(RwLock<HashTable<Entry>>);
 struct Entry {
     hash: u64,
     name: Box<str>,
-    series: Sharded<Series>,
+    series: Shard<Series>,
 }
 
 /// Keys remembered per label: tools of several namespaces may have one label.
@@ -210,7 +210,7 @@ impl Metrics {
         unknown: usize,
     ) -> Arc<Self> {
         let instruments = Arc::new(Instruments::new(meter, names));
-        let other = Sharded::new(Series::new(instruments.clone(), OTHER, None));
+        let other = Sharded::new(Series::new(instruments.clone(), OTHER, None)).shard();
         let known = Known { by_label: HashMap::new(), room: named.len() };
         let metrics = Self {
             instruments,
@@ -252,7 +252,7 @@ impl Metrics {
         &self,
         key: KeyRef<'_>,
         named: impl FnOnce() -> (&'r str, Option<&'r str>),
-    ) -> Sharded<Series> {
+    ) -> Shard<Series> {
         let cache = self.caches[stripe()].0.read().unwrap_or_else(PoisonError::into_inner);
         let is_it = |entry: &Entry| entry.hash == key.hash && key.is_named(&entry.name);
         if let Some(entry) = cache.find(key.hash, is_it) {
@@ -264,7 +264,7 @@ impl Metrics {
     }
 
     #[cold]
-    fn remember(&self, key: KeyRef<'_>, label: &str, action: Option<&str>) -> Sharded<Series> {
+    fn remember(&self, key: KeyRef<'_>, label: &str, action: Option<&str>) -> Shard<Series> {
         let series = self.of_label(label, action);
         let name = Some(key).filter(|key| key.name.len() <= NAME).map(|key| key.to_string());
         let Some(name) = name.filter(|name| name.len() <= NAME) else { return series };
@@ -280,7 +280,7 @@ impl Metrics {
     }
 
     /// The series with this label, made if there is room.
-    pub(crate) fn of_label(&self, label: &str, action: Option<&str>) -> Sharded<Series> {
+    pub(crate) fn of_label(&self, label: &str, action: Option<&str>) -> Shard<Series> {
         let cut = || redact::cut(&*self.redactor, label, LABEL);
         let kept = if label.len() > LABEL { cut() } else { label.into() };
         if kept.is_empty() {
@@ -295,8 +295,7 @@ impl Metrics {
         }
         known.room -= 1;
         let series = Sharded::new(Series::new(self.instruments.clone(), &cut(), action));
-        known.by_label.insert(kept.into(), series.whole());
-        series
+        known.by_label.entry(kept.into()).or_insert_with(|| series.shard()).clone()
     }
 
     fn is_other(&self, series: &Series) -> bool {

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 use tr_core::{
     BoxError, CallInfo, DefaultPolicy, RequestPolicy, ResponsePolicy, chunks::Chunks,
-    internal::Sharded,
+    internal::Shard,
 };
 
 /// What one request of the layer is.
@@ -34,13 +34,13 @@ pub(crate) enum Observed {
 #[derive(Clone, Debug)]
 pub struct Telemetry<S, A = DefaultPolicy> {
     inner: S,
-    core: Sharded<Core>,
+    core: Shard<Core>,
     observed: Observed,
     policy: A,
 }
 
 impl<S, A> Telemetry<S, A> {
-    pub(crate) const fn new(inner: S, core: Sharded<Core>, observed: Observed, policy: A) -> Self {
+    pub(crate) const fn new(inner: S, core: Shard<Core>, observed: Observed, policy: A) -> Self {
         Self { inner, core, observed, policy }
     }
 }
@@ -83,7 +83,7 @@ where
 
 /// The start of one request: decides whether it is observed, and reads what is reported of it.
 struct Start<'c, A, Req> {
-    core: &'c Sharded<Core>,
+    core: &'c Shard<Core>,
     policy: &'c A,
     req: &'c Req,
 }

@@ -21,7 +21,7 @@ use tr_core::{
 /// let signals = Signals::builder().meter(meter).tools(["flight_search", "pay"]).build()?;
 /// # Ok::<_, tr_telemetry::ConfigError>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Signals(Sharded<Core>);
 
 /// The settings, as the layers see them.
@@ -139,13 +139,7 @@ impl Signals {
     }
 
     pub(crate) fn core(&self) -> Sharded<Core> {
-        self.0.whole()
-    }
-}
-
-impl Clone for Signals {
-    fn clone(&self) -> Self {
-        Self(self.0.whole())
+        self.0.clone()
     }
 }
 

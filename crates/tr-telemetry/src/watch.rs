@@ -15,7 +15,7 @@ use std::{borrow::Cow, fmt, mem, sync::OnceLock, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
     BreakerState, Classification, DedupeScope, Effect, Ran, Status, Verdict, chunks::Chunks, code,
-    internal::Sharded,
+    internal::Shard,
 };
 
 /// A call or an attempt that is observed. If it is dropped before its end, it reports that, too.
@@ -41,9 +41,9 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 pub(crate) enum Counted {
     /// A call.
-    Call(Sharded<Series>, DedupeScope),
+    Call(Shard<Series>, DedupeScope),
     /// What shadow mode made of a call.
-    Shadow(Sharded<Series>),
+    Shadow(Shard<Series>),
 }
 
 /// What is written to the log and the span, beside the metrics.
@@ -53,13 +53,13 @@ pub(crate) enum Report {
     None,
     Call(Box<CallReport>),
     /// The attempt's number, from 1.
-    Attempt(Option<Sharded<Core>>, u32),
+    Attempt(Option<Shard<Core>>, u32),
 }
 
 /// What events and the span contain of a call; read at its start.
 #[derive(Debug)]
 pub(crate) struct CallReport {
-    pub(crate) core: Sharded<Core>,
+    pub(crate) core: Shard<Core>,
     pub(crate) logs: bool,
     pub(crate) notes: Notes,
     pub(crate) tool: Text,

@@ -2,7 +2,7 @@
 use crate::{
     config,
     future::{AttemptTimeoutFuture, Limit},
-    observer::{SharedObserver, TimeoutObserver},
+    observer::TimeoutObserver,
     stream::StreamWatch,
     wait::Wait,
 };
@@ -14,27 +14,23 @@ use std::{
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
-    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy, chunks::Chunks,
-    internal::ReadyOnCall, setters,
+    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy,
+    chunks::Chunks,
+    debug_parts,
+    internal::{ReadyOnCall, Shard, Sharded},
+    setters,
 };
 
 /// The timeout of an attempt whose request sets none.
 const DEFAULT: Duration = Duration::from_secs(10);
 
 /// Applies an [`AttemptTimeout`].
-#[derive(Debug)]
+#[derive(Clone)]
 pub struct AttemptTimeoutLayer<A = DefaultPolicy> {
     after: Option<Duration>,
     idle: Option<Duration>,
-    observer: SharedObserver,
+    observer: Option<Sharded<Arc<dyn Observer>>>,
     policy: A,
-}
-
-impl<A: Clone> Clone for AttemptTimeoutLayer<A> {
-    fn clone(&self) -> Self {
-        let Self { after, idle, observer, policy } = self;
-        Self { after: *after, idle: *idle, observer: observer.whole(), policy: policy.clone() }
-    }
 }
 
 /// Configures an [`AttemptTimeoutLayer`].
@@ -55,14 +51,13 @@ pub struct AttemptTimeoutBuilder<A = DefaultPolicy> {
 ///
 /// An answer in chunks ([`RequestPolicy::chunks`]) has this time for its first chunk. From then on each
 /// chunk may take as long as the idle timeout, counted while the consumer waits for it.
-#[derive(Debug)]
 pub struct AttemptTimeout<S, A = DefaultPolicy> {
     inner: ReadyOnCall<S>,
     /// For the readiness of the inner service, if it was not ready.
     wait: Option<Box<Wait>>,
     after: Option<Duration>,
     idle: Option<Duration>,
-    observer: SharedObserver,
+    observer: Option<Shard<Arc<dyn Observer>>>,
     policy: A,
 }
 
@@ -99,7 +94,7 @@ impl AttemptTimeoutLayer {
     }
 
     const fn of(after: Option<Duration>) -> Self {
-        Self { after, idle: None, observer: SharedObserver::NONE, policy: DefaultPolicy }
+        Self { after, idle: None, observer: None, policy: DefaultPolicy }
     }
 }
 
@@ -117,7 +112,7 @@ impl<A> AttemptTimeoutBuilder<A> {
         fn idle(idle: Duration) { layer.idle = Some(idle) }
 
         /// Reports each timeout to `observer`.
-        fn observer(observer: Arc<dyn Observer>) { layer.observer = SharedObserver::new(observer) }
+        fn observer(observer: Arc<dyn Observer>) { layer.observer = Some(Sharded::new(observer)) }
 
         /// Sets the timeout of attempts whose request sets none: 1 ms to 24 h, 10 s by default.
         fn after(after: Duration) { layer.after = Some(after) }
@@ -142,13 +137,22 @@ impl<A> AttemptTimeoutBuilder<A> {
     }
 }
 
+debug_parts! { AttemptTimeoutLayer<A: ::std::fmt::Debug>, |it|
+    after = it.after, idle = it.idle, observer = it.observer.is_some(), policy = it.policy
+}
+
+debug_parts! { AttemptTimeout<S: ::std::fmt::Debug, A: ::std::fmt::Debug>, |it|
+    inner = it.inner, wait = it.wait, after = it.after, idle = it.idle, policy = it.policy
+}
+
 tr_core::reading! { AttemptTimeoutLayer, AttemptTimeoutBuilder }
 
 impl<S, A: Clone> Layer<S> for AttemptTimeoutLayer<A> {
     type Service = AttemptTimeout<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { after, idle, observer, policy } = self.clone();
+        let Self { after, idle, policy, .. } = self.clone();
+        let observer = self.observer.as_ref().map(Sharded::shard);
         AttemptTimeout { inner: ReadyOnCall::new(inner), wait: None, after, idle, observer, policy }
     }
 }
@@ -178,13 +182,15 @@ where
 
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
-        self.observer.settle();
+        if let Some(observer) = &mut self.observer {
+            observer.settle();
+        }
         let after = self.policy.attempt_timeout(&req).or(self.after);
         let limit = match self.wait {
             None => after.map_or(Limit::None, Limit::After),
             Some(_) => self.wait.take().map_or(Limit::None, |wait| wait.limit(after)),
         };
-        let observer = TimeoutObserver::of(&self.observer, || self.policy.info(&req));
+        let observer = TimeoutObserver::of(self.observer.as_ref(), || self.policy.info(&req));
         let stream = self.policy.chunks(&req).map(|chunks: &Chunks| {
             let idle = self.policy.idle_timeout(&req).or(self.idle).or(after);
             StreamWatch::new(chunks.watching(), idle)

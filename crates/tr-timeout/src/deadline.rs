@@ -2,7 +2,7 @@
 use crate::{
     config,
     future::{DeadlineFuture, Limit},
-    observer::{SharedObserver, TimeoutObserver},
+    observer::TimeoutObserver,
 };
 use std::{
     sync::Arc,
@@ -13,26 +13,18 @@ use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
-    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy,
-    internal::{CoarseInstant, ReadyOnCall},
+    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy, debug_parts,
+    internal::{CoarseInstant, ReadyOnCall, Shard, Sharded},
     setters,
 };
 
 /// Applies a [`Deadline`].
-#[derive(Debug)]
+#[derive(Clone)]
 pub struct DeadlineLayer<A = DefaultPolicy> {
     per_call: Option<Duration>,
     back_pressure: bool,
-    observer: SharedObserver,
+    observer: Option<Sharded<Arc<dyn Observer>>>,
     policy: A,
-}
-
-impl<A: Clone> Clone for DeadlineLayer<A> {
-    fn clone(&self) -> Self {
-        let Self { per_call, back_pressure, observer, policy } = self;
-        let (observer, policy) = (observer.whole(), policy.clone());
-        Self { per_call: *per_call, back_pressure: *back_pressure, observer, policy }
-    }
 }
 
 /// Configures a [`DeadlineLayer`].
@@ -48,12 +40,12 @@ pub struct DeadlineBuilder<A = DefaultPolicy> {
 /// for in `poll_ready` and waited for under the call's timer. With
 /// [`back_pressure`](DeadlineBuilder::back_pressure) it is as ready as the inner service. A call that is refused gives
 /// back what `poll_ready` had reserved.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Deadline<S, A = DefaultPolicy> {
     inner: ReadyOnCall<S>,
     per_call: Option<Duration>,
     back_pressure: bool,
-    observer: SharedObserver,
+    observer: Option<Shard<Arc<dyn Observer>>>,
     policy: A,
 }
 
@@ -61,8 +53,7 @@ impl DeadlineLayer {
     /// Bounds a call by its own deadline; one without a deadline is not bounded.
     #[must_use]
     pub const fn new() -> Self {
-        let (observer, policy) = (SharedObserver::NONE, DefaultPolicy);
-        Self { per_call: None, back_pressure: false, observer, policy }
+        Self { per_call: None, back_pressure: false, observer: None, policy: DefaultPolicy }
     }
 
     /// Starts from [`new`](Self::new).
@@ -88,7 +79,7 @@ impl<A> DeadlineBuilder<A> {
         fn back_pressure(passes_on: bool) { layer.back_pressure = passes_on }
 
         /// Tells `observer` of each deadline that passed.
-        fn observer(observer: Arc<dyn Observer>) { layer.observer = SharedObserver::new(observer) }
+        fn observer(observer: Arc<dyn Observer>) { layer.observer = Some(Sharded::new(observer)) }
     }
 
     fn read_by<B>(self, change: impl FnOnce(A) -> B) -> DeadlineBuilder<B> {
@@ -107,13 +98,22 @@ impl<A> DeadlineBuilder<A> {
     }
 }
 
+debug_parts! { DeadlineLayer<A: ::std::fmt::Debug>, |it|
+    per_call = it.per_call, back_pressure = it.back_pressure, observer = it.observer.is_some(), policy = it.policy
+}
+
+debug_parts! { Deadline<S: ::std::fmt::Debug, A: ::std::fmt::Debug>, |it|
+    inner = it.inner, per_call = it.per_call, back_pressure = it.back_pressure, policy = it.policy
+}
+
 tr_core::reading! { DeadlineLayer, DeadlineBuilder }
 
 impl<S, A: Clone> Layer<S> for DeadlineLayer<A> {
     type Service = Deadline<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { per_call, back_pressure, observer, policy } = self.clone();
+        let Self { per_call, back_pressure, policy, .. } = self.clone();
+        let observer = self.observer.as_ref().map(Sharded::shard);
         Deadline { inner: ReadyOnCall::new(inner), per_call, back_pressure, observer, policy }
     }
 }
@@ -167,12 +167,14 @@ where
     // Inlined, the future would not be made in its place, but moved there.
     #[inline(never)]
     fn call(&mut self, mut req: Req) -> Self::Future {
-        self.observer.settle();
+        if let Some(observer) = &mut self.observer {
+            observer.settle();
+        }
         let limit = self.limit(&mut req);
         // What has no limit has nothing to tell.
         let observer = match limit {
             Some(Limit::None) => None,
-            _ => TimeoutObserver::of(&self.observer, || self.policy.info(&req)),
+            _ => TimeoutObserver::of(self.observer.as_ref(), || self.policy.info(&req)),
         };
         let Some(limit) = limit else {
             // There may be no next call: an instance that stays ready would keep its reservation.

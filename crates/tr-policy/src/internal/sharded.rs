@@ -9,9 +9,13 @@ use std::{
 /// A shared value with a reference count for each stripe of threads.
 ///
 /// Services are cloned for every call, and a single count that all threads change does not scale. A
-/// handle of a layer ([`whole`](Self::whole)) holds all counts; a clone holds one, that of the thread
-/// that cloned it. Once the last whole handle is dropped, clones keep the count that they have.
-pub struct Sharded<T> {
+/// layer holds all counts. Its services hold a [`Shard`], whose clones hold the count of the thread that
+/// cloned them.
+pub struct Sharded<T>(All<T>);
+
+/// A service's reference to a [`Sharded`] value. Once the layer and its services are dropped, clones keep
+/// the count that they have.
+pub struct Shard<T> {
     mine: Arc<Node<T>>,
     all: Option<All<T>>,
 }
@@ -35,14 +39,31 @@ impl<T> Sharded<T> {
                 Arc::new(Node { stripe, value: value.clone(), all: all.clone() })
             })
         });
-        Self { mine: all[stripe()].clone(), all: Some(all) }
+        Self(all)
     }
 
-    /// Another handle with all counts, if this one has all.
-    pub fn whole(&self) -> Self {
-        Self { mine: self.mine.clone(), all: self.all.clone() }
+    /// A reference for a new service.
+    pub fn shard(&self) -> Shard<T> {
+        Shard { mine: self.0[stripe()].clone(), all: Some(self.0.clone()) }
     }
+}
 
+impl<T> Clone for Sharded<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Deref for Sharded<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0[0].value
+    }
+}
+
+impl<T> Shard<T> {
     /// Switches to this thread's count, so that clones made on this thread are cheap.
     #[inline]
     pub fn settle(&mut self) {
@@ -83,7 +104,7 @@ impl<T: fmt::Debug> fmt::Debug for Held<T> {
     }
 }
 
-impl<T> Clone for Sharded<T> {
+impl<T> Clone for Shard<T> {
     #[inline]
     fn clone(&self) -> Self {
         let mine = if self.mine.stripe == stripe() { self.mine.clone() } else { self.here() };
@@ -91,7 +112,7 @@ impl<T> Clone for Sharded<T> {
     }
 }
 
-impl<T> Deref for Sharded<T> {
+impl<T> Deref for Shard<T> {
     type Target = T;
 
     #[inline]
@@ -102,7 +123,13 @@ impl<T> Deref for Sharded<T> {
 
 impl<T: fmt::Debug> fmt::Debug for Sharded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.mine.value.fmt(f)
+        (**self).fmt(f)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Shard<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 
@@ -115,7 +142,8 @@ mod tests {
     fn each_thread_counts_at_its_own_stripe_and_nothing_leaks() {
         let value = Arc::new(());
         let whole = Sharded::new(value.clone());
-        let clone = whole.clone();
+        let service = whole.shard();
+        let clone = service.clone();
         let theirs = thread::spawn({
             let mut clone = clone.clone();
             move || {
@@ -127,7 +155,7 @@ mod tests {
         assert_eq!((settled, cloned), (thread, thread));
         assert_ne!(thread, clone.mine.stripe);
 
-        drop(whole);
+        drop((whole, service));
         let orphan = thread::spawn(move || clone.clone().mine.stripe).join().unwrap();
         assert_eq!(orphan, stripe());
         assert_eq!(Arc::strong_count(&value), 1);
