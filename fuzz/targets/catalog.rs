@@ -18,7 +18,7 @@ fuzz_target!(|text: &str| {
                 assert!(!error.mistakes().is_empty() && !error.to_string().is_empty());
                 let lines = text.split('\n').count();
                 assert!(
-                    error.mistakes().iter().all(|it| it.line().is_none_or(|line| line <= lines))
+                    error.mistakes().iter().all(|it| it.place.is_none_or(|(line, _)| line <= lines))
                 );
             }
         }

@@ -18,6 +18,6 @@ fuzz_target!(|text: &str| {
     for error in all.into_iter().filter_map(Result::err) {
         assert!(!error.mistakes().is_empty() && !error.to_string().is_empty());
         let lines = file.split('\n').count();
-        assert!(error.mistakes().iter().all(|it| it.line().is_none_or(|line| line <= lines)));
+        assert!(error.mistakes().iter().all(|it| it.place.is_none_or(|(line, _)| line <= lines)));
     }
 });

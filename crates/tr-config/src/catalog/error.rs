@@ -31,9 +31,12 @@ pub struct CatalogError {
 
 /// One mistake of a catalogue or a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Mistake {
-    place: Option<(usize, usize)>,
-    fault: EnvelopeFault,
+    /// The line and the column, from 1; `None` if the mistake is in no text, or the place is not known.
+    pub place: Option<(usize, usize)>,
+    /// The fault, with its JSON pointer.
+    pub fault: EnvelopeFault,
 }
 
 impl CatalogError {
@@ -55,26 +58,6 @@ impl CatalogError {
     #[must_use]
     pub fn mistakes(&self) -> &[Mistake] {
         &self.mistakes
-    }
-}
-
-impl Mistake {
-    /// The line, from 1.
-    #[must_use]
-    pub fn line(&self) -> Option<usize> {
-        self.place.map(|(line, _)| line)
-    }
-
-    /// The column, in characters from 1.
-    #[must_use]
-    pub fn column(&self) -> Option<usize> {
-        self.place.map(|(_, column)| column)
-    }
-
-    /// What is wrong.
-    #[must_use]
-    pub const fn fault(&self) -> &EnvelopeFault {
-        &self.fault
     }
 }
 

@@ -75,9 +75,9 @@ fn a_schema_that_is_none_is_a_mistake_of_the_catalogue() {
     let text = "{\"tools\": {\n\"a\": {\"input_schema\": {\"type\": \"strin\"}}}}";
     let error = json(text).unwrap_err();
     let [mistake] = error.mistakes() else { panic!("{error}") };
-    assert_eq!(mistake.line(), Some(2));
-    assert_eq!(mistake.fault().pointer(), "/tools/a/input_schema");
-    assert!(mistake.fault().found().contains("strin"), "{error}");
+    assert_eq!(mistake.place.map(|(line, _)| line), Some(2));
+    assert_eq!(mistake.fault.pointer(), "/tools/a/input_schema");
+    assert!(mistake.fault.found().contains("strin"), "{error}");
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn a_schema_that_is_none_is_a_mistake_in_code_too() {
     let mut manifest = ToolManifest::new("a");
     manifest.input_schema = Some(Json::from_text(r#"{"type": 5}"#).unwrap());
     let error = ToolCatalog::new([manifest]).unwrap_err();
-    assert_eq!(error.mistakes()[0].fault().pointer(), "/tools/a/input_schema");
-    assert_eq!(error.mistakes()[0].line(), None);
+    assert_eq!(error.mistakes()[0].fault.pointer(), "/tools/a/input_schema");
+    assert_eq!(error.mistakes()[0].place, None);
 }
 
 #[test]
