@@ -1,6 +1,6 @@
 //! The report of a turn.
 use crate::{
-    decide::Decision,
+    decide::{Decision, Recovery},
     trace::{Outcome, Trace},
 };
 use std::{sync::Arc, time::Duration};
@@ -96,7 +96,10 @@ impl Report {
 
     /// The calls that are escalated to the user.
     pub fn escalated(&self) -> impl Iterator<Item = &CallReport> {
-        self.calls.iter().filter(|call| call.is_escalated())
+        let is_escalated = |call: &&CallReport| {
+            call.decision.is_some_and(|decision| decision.recovery == Recovery::Escalate)
+        };
+        self.calls.iter().filter(is_escalated)
     }
 }
 
@@ -106,12 +109,5 @@ impl CallReport {
     pub fn content(&self) -> Option<&Json> {
         let answer = self.answer.as_ref().filter(|_| self.outcome == Outcome::Success);
         answer.and_then(ToolOutcome::content)
-    }
-
-    /// Whether it is escalated to the user.
-    #[must_use]
-    pub fn is_escalated(&self) -> bool {
-        let decision = self.decision.as_ref();
-        decision.is_some_and(|decision| decision.recovery == crate::Recovery::Escalate)
     }
 }

@@ -133,23 +133,10 @@ pub enum Outcome {
     Cancelled,
 }
 
-impl Outcome {
-    /// The name in traces.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "Success",
-            Self::Failed => "Failed",
-            Self::TimedOut => "TimedOut",
-            Self::Skipped => "Skipped",
-            Self::Cancelled => "Cancelled",
-        }
-    }
-}
-
+/// The name in traces.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        fmt::Debug::fmt(self, f)
     }
 }
 

@@ -11,7 +11,7 @@ const PLAIN: Style = Style::new();
 /// The end of the turn.
 pub(super) fn turn_json(turn: &tr_turn::Report) -> Value {
     let outcome =
-        |call: &tr_turn::CallReport| (call.name.to_string(), json!(call.outcome.as_str()));
+        |call: &tr_turn::CallReport| (call.name.to_string(), json!(call.outcome.to_string()));
     let calls: serde_json::Map<_, _> = turn.calls.iter().map(outcome).collect();
     json!({ "scene": "turn", "summary": turn.summary, "calls": calls })
 }

@@ -78,7 +78,7 @@ fn fact(fact: &Fact) -> (&'static str, Members) {
             ("AlternativeToolUsed", vec![("instead_of", json!(&**instead_of))])
         }
         Fact::ToolOutcome { outcome, ran, .. } => {
-            ("ToolOutcome", vec![("outcome", json!(outcome.as_str())), ("ran", json!(ran))])
+            ("ToolOutcome", vec![("outcome", json!(outcome.to_string())), ("ran", json!(ran))])
         }
         Fact::Escalated { .. } => ("Escalated", vec![]),
         Fact::TurnEnded { .. } => ("TurnEnded", vec![]),

@@ -27,7 +27,7 @@ async fn turned(said: &str, end: &Step<ToolOutcome>, most: usize, calls: &[Call]
     let told = report.calls.iter().map(|call| {
         let decided = call.decision.as_ref().map_or("", |it| it.recovery.as_str());
         let started = call.started.map_or("never".into(), |at| at.as_millis().to_string());
-        format!("{}={}{decided}@{started}", call.name, call.outcome.as_str())
+        format!("{}={}{decided}@{started}", call.name, call.outcome)
     });
     told.collect::<Vec<_>>().join(" ")
 }
