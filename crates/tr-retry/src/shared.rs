@@ -1,6 +1,6 @@
 //! The settings of a layer, shared by its services.
 use crate::{Budget, RetryConfig, rng::RngSource};
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 use tr_policy::{Effect, Observer, RetryOverride};
 
 /// All settings of a layer.
@@ -30,20 +30,6 @@ impl Settings {
     }
 }
 
-impl fmt::Debug for Settings {
-    /// What decides about retries, without the observer and the source of randomness.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Settings");
-        shown.field("config", &self.config);
-        if !self.by_effect.is_empty() {
-            shown.field("by_effect", &self.by_effect);
-        }
-        if self.opt_in {
-            shown.field("opt_in", &self.opt_in);
-        }
-        if let Some(agents) = &self.agents {
-            shown.field("agents", agents);
-        }
-        shown.field("budget", &self.budget).finish_non_exhaustive()
-    }
+tr_policy::debug_parts! { Settings, |it|
+    config = it.config, by_effect = it.by_effect, budget = it.budget, opt_in = it.opt_in, agents = it.agents
 }

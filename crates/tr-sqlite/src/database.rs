@@ -10,7 +10,6 @@ use crate::{
 };
 use rusqlite::Connection;
 use std::{
-    fmt,
     path::{self, Path, PathBuf},
     sync::{Arc, atomic::Ordering::Relaxed},
     thread,
@@ -23,7 +22,7 @@ use tokio::sync::oneshot;
 /// Writes and reads are closures on a [`rusqlite::Connection`] that run on threads of their own.
 /// When the last handle is dropped, pending writes are still made, in the background;
 /// [`close`](Self::close) waits for them.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Database {
     /// `None` if the database is opened read-only.
     writes: Option<JobSender>,
@@ -306,17 +305,4 @@ async fn start<W>(
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread::Builder::new().name(name.into()).spawn(work)?;
     Ok(())
-}
-
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writes, reads, path, durability, counters: _ } = self;
-        f.debug_struct("Database")
-            .field("path", path)
-            .field("durability", durability)
-            .field("writes", writes)
-            .field("reads", reads)
-            .field("stats", &self.stats())
-            .finish()
-    }
 }

@@ -10,9 +10,10 @@ use std::{
 /// A failed write, read or open. Cheap to clone: all jobs of a group get the same error.
 ///
 /// Its text says whether anything was committed and what to do.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Error(Arc<Inner>);
 
+#[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
     path: Option<PathBuf>,
@@ -83,6 +84,7 @@ pub enum ErrorKind {
     Io,
 }
 
+#[derive(Debug)]
 enum Cause {
     Sqlite(rusqlite::Error),
     Io(io::Error),
@@ -329,18 +331,6 @@ impl fmt::Display for Error {
         } else {
             "; nothing was committed"
         })
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, path, undecided, .. } = &*self.0;
-        f.debug_struct("Error")
-            .field("kind", kind)
-            .field("path", path)
-            .field("may_be_kept", undecided)
-            .field("cause", &error::Error::source(self))
-            .finish_non_exhaustive()
     }
 }
 

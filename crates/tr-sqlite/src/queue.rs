@@ -5,7 +5,6 @@ use crate::{
 };
 use rusqlite::Connection;
 use std::{
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -22,7 +21,7 @@ enum Message {
 }
 
 /// The sending side. Bounded: jobs past the limit are refused.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct JobSender {
     sender: Sender<Message>,
     waiting: Arc<AtomicUsize>,
@@ -107,11 +106,5 @@ impl Queue {
                 None
             }
         }
-    }
-}
-
-impl fmt::Debug for JobSender {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobSender").field("waiting", &self.waiting).finish_non_exhaustive()
     }
 }

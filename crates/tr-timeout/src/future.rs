@@ -2,7 +2,6 @@
 use crate::{AttemptTimedOut, DeadlineExceeded, observer::TimeoutObserver, stream::StreamWatch};
 use pin_project_lite::pin_project;
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -295,19 +294,11 @@ tr_core::debug_parts! { Bounded<S, F, Req>, |it|
     armed = it.timer.is_some()
 }
 
-impl<S, F, Req, A> fmt::Debug for AttemptTimeoutFuture<S, F, Req, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AttemptTimeoutFuture").field(&self.bounded).finish()
-    }
-}
+tr_core::debug_parts! { AttemptTimeoutFuture<S, F, Req, A>, |it| bounded = it.bounded }
 
-impl<S, F, Req> fmt::Debug for DeadlineFuture<S, F, Req> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut tuple = f.debug_tuple("DeadlineFuture");
-        match &self.state {
-            State::Bounded { bounded } => tuple.field(bounded),
-            State::TooLate { .. } => tuple.field(&"too late"),
-        };
-        tuple.finish()
+tr_core::debug_parts! { DeadlineFuture<S, F, Req>, |it|
+    bounded = match &it.state {
+        State::Bounded { bounded } => Some(bounded),
+        State::TooLate { .. } => None,
     }
 }

@@ -4,10 +4,10 @@ use std::{error, fmt};
 /// A text that has no canonical form; the tool did not run.
 ///
 /// Names the byte and the JSON pointer of the first fault.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<Fault>);
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Fault {
     kind: ErrorKind,
     offset: usize,
@@ -107,16 +107,6 @@ impl fmt::Display for Error {
             "" => Ok(()),
             pointer => write!(f, ", in {pointer}"),
         }
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error")
-            .field("kind", &self.kind())
-            .field("offset", &self.offset())
-            .field("pointer", &self.pointer())
-            .finish()
     }
 }
 
