@@ -25,7 +25,7 @@ pub fn attempt<K: Kind>() -> Run {
 /// Never: the settings are good.
 #[must_use]
 pub fn deadline() -> Run {
-    let default = DefaultDeadlineLayer::builder().after(Duration::from_secs(10)).build();
+    let default = DefaultDeadlineLayer::new(Duration::from_secs(10));
     let service = ServiceBuilder::new()
         .layer(default.expect(GOOD))
         .layer(DeadlineLayer::builder().build().expect(GOOD))

@@ -292,8 +292,7 @@ impl Builder {
         let loop_guard = self.loop_guard.log_cleaning(move |text| redactor.redact(text).into());
         let loop_guard = faults.gather(loop_guard.observer(observer.clone()).build());
         let idempotency = faults.gather(self.idempotency.observer(observer.clone()).build());
-        let default_deadline = set!(DefaultDeadlineLayer::builder(), after = self.deadline);
-        let default_deadline = faults.gather(default_deadline.build());
+        let default_deadline = faults.gather(DefaultDeadlineLayer::new(self.deadline));
         let deadline = faults.gather(DeadlineLayer::builder().observer(observer.clone()).build());
         let retry = faults.gather(self.retry.observer(observer.clone()).build());
         let breaker = faults.gather(self.breaker.observer(observer.clone()).build());

@@ -7,20 +7,13 @@ use std::{
 use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
-use tr_core::{ConfigError, DefaultPolicy, RequestPolicy, internal::CoarseInstant, setters};
+use tr_core::{ConfigError, DefaultPolicy, RequestPolicy, internal::CoarseInstant};
 
 /// Applies a [`DefaultDeadline`].
 #[derive(Clone, Copy, Debug)]
 pub struct DefaultDeadlineLayer<A = DefaultPolicy> {
     after: Option<Duration>,
     policy: A,
-}
-
-/// Configures a [`DefaultDeadlineLayer`].
-#[derive(Clone, Copy, Debug)]
-#[must_use]
-pub struct DefaultDeadlineBuilder<A = DefaultPolicy> {
-    layer: DefaultDeadlineLayer<A>,
 }
 
 /// Sets a deadline on each call that has none. Inner layers enforce it:
@@ -36,36 +29,22 @@ pub struct DefaultDeadline<S, A = DefaultPolicy> {
 }
 
 impl DefaultDeadlineLayer {
-    /// Leaves calls as they are.
-    #[must_use]
-    pub const fn none() -> Self {
-        Self { after: None, policy: DefaultPolicy }
-    }
-
-    /// Starts from [`none`](Self::none).
-    pub const fn builder() -> DefaultDeadlineBuilder {
-        DefaultDeadlineBuilder { layer: Self::none() }
-    }
-}
-
-impl<A> DefaultDeadlineBuilder<A> {
-    setters! {
-        /// Sets how long after a call is made its deadline is: 1 ms to 24 h; none by default.
-        fn after(after: Duration) { layer.after = Some(after) }
-    }
-
-    /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
-    pub fn policy<B>(self, policy: B) -> DefaultDeadlineBuilder<B> {
-        DefaultDeadlineBuilder { layer: DefaultDeadlineLayer { after: self.layer.after, policy } }
-    }
-
-    /// Builds the layer.
+    /// Sets the deadline this long after a call is made: 1 ms to 24 h. With `None` calls stay as they are.
     ///
     /// # Errors
     /// If the duration is out of range.
-    pub fn build(self) -> Result<DefaultDeadlineLayer<A>, ConfigError> {
-        config::check([("deadline", self.layer.after)])?;
-        Ok(self.layer)
+    pub fn new(after: impl Into<Option<Duration>>) -> Result<Self, ConfigError> {
+        let after = after.into();
+        config::check([("deadline", after)])?;
+        Ok(Self { after, policy: DefaultPolicy })
+    }
+}
+
+impl<A> DefaultDeadlineLayer<A> {
+    /// Sets the policy that reads requests; [`DefaultPolicy`] by default.
+    #[must_use]
+    pub fn policy<B>(self, policy: B) -> DefaultDeadlineLayer<B> {
+        DefaultDeadlineLayer { after: self.after, policy }
     }
 }
 

@@ -90,7 +90,7 @@ mod wait;
 pub use self::{
     attempt::{AttemptTimeout, AttemptTimeoutBuilder, AttemptTimeoutLayer},
     deadline::{Deadline, DeadlineBuilder, DeadlineLayer},
-    default_deadline::{DefaultDeadline, DefaultDeadlineBuilder, DefaultDeadlineLayer},
+    default_deadline::{DefaultDeadline, DefaultDeadlineLayer},
     error::{AttemptTimedOut, DeadlineExceeded},
 };
 pub use tr_core::ConfigError;

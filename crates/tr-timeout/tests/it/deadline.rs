@@ -196,7 +196,7 @@ fn an_allowance_that_bounds_nothing_is_refused() {
 async fn a_call_that_brings_no_deadline_gets_the_default() {
     for (own, ends) in [(None, 4), (Some(3), 3), (Some(9), 9)] {
         let tool = ServiceBuilder::new()
-            .layer(DefaultDeadlineLayer::builder().after(4 * SECOND).build().unwrap())
+            .layer(DefaultDeadlineLayer::new(4 * SECOND).unwrap())
             .layer(DeadlineLayer::new())
             .service(Scripted::script([Step::<()>::Hang]));
         let start = Instant::now();
@@ -206,11 +206,11 @@ async fn a_call_that_brings_no_deadline_gets_the_default() {
         assert_eq!(start.elapsed(), ends * SECOND);
     }
     let late = Scripted::script([Step::after(1_000_000 * SECOND, Step::Ok(7))]);
-    let tool = DefaultDeadlineLayer::none().layer(DeadlineLayer::new().layer(late));
+    let tool = DefaultDeadlineLayer::new(None).unwrap().layer(DeadlineLayer::new().layer(late));
     assert_eq!(tool.oneshot(unhurried()).await.unwrap(), 7);
 
     for wrong in [Duration::ZERO, Duration::from_secs(86_401)] {
-        let error = DefaultDeadlineLayer::builder().after(wrong).build().unwrap_err();
+        let error = DefaultDeadlineLayer::new(wrong).unwrap_err();
         let text =
             format!("invalid timeout configuration: `deadline` is {wrong:?}, must be 1ms to 24h");
         assert_eq!(error.to_string(), text);
