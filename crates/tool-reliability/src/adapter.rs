@@ -2,7 +2,6 @@
 use pin_project_lite::pin_project;
 use std::{
     error::Error,
-    future::Future,
     iter,
     pin::Pin,
     sync::Mutex,

@@ -72,7 +72,6 @@ use http_body_util::{BodyExt, Full, Limited};
 use std::{
     convert::Infallible,
     error::Error,
-    future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},

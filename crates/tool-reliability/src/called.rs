@@ -1,7 +1,6 @@
 //! A running call of an inner service, or the error that replaces it.
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     pin::Pin,
     task::{Context, Poll},
 };

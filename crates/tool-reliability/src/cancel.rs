@@ -1,7 +1,6 @@
 //! Ends the attempt that is running when its call is cancelled.
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
 };

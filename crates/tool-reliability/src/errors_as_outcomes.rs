@@ -3,7 +3,6 @@ use crate::called::Called;
 use pin_project_lite::pin_project;
 use std::{
     convert::Infallible,
-    future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
 };

@@ -3,7 +3,6 @@ use crate::adapter::ToolFailed;
 use pin_project_lite::pin_project;
 use std::{
     fmt::Debug,
-    future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},

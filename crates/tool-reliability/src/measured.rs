@@ -4,7 +4,6 @@ use pin_project_lite::pin_project;
 use serde_json::Value;
 use std::{
     convert::Infallible,
-    future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
     time::Duration,

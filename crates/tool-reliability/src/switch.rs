@@ -7,7 +7,6 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     mem,
     pin::Pin,
     sync::{PoisonError, RwLock},

@@ -17,7 +17,7 @@
 //!     Ok(sink.finish(ToolOutcome::default()))
 //! }
 //!
-//! # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+//! # use std::{pin::pin, task::{Context, Poll, Waker}};
 //! // A caller that takes no chunks gets the whole answer.
 //! let call = ToolCall::new("report", tr_core::Params::empty_object());
 //! let mut answer = pin!(report(call));

@@ -49,7 +49,7 @@ pub use self::{
     memory::Memory,
     types::{Entry, Head, Revision},
 };
-use std::{fmt, future::Future, pin::Pin};
+use std::{fmt, pin::Pin};
 
 /// The return type of a store's operations. They do I/O, so boxing is cheap by comparison.
 pub type StoreFuture<'s, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 's>>;

@@ -2,7 +2,6 @@
 use crate::watch::Watch;
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
 };

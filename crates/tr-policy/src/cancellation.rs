@@ -1,5 +1,5 @@
 //! Cancellation of a call, also of one that runs on a task of its own.
-use std::{fmt, future::Future, pin::Pin};
+use std::{fmt, pin::Pin};
 
 /// Tells the layers that run a call that its caller cancelled it.
 ///
@@ -9,7 +9,7 @@ use std::{fmt, future::Future, pin::Pin};
 /// crate has no runtime: a program implements this for its own cancellation token.
 ///
 /// ```
-/// use std::{future::Future, pin::Pin};
+/// use std::{pin::Pin};
 /// use tokio_util::sync::CancellationToken;
 /// use tr_policy::Cancellation;
 ///

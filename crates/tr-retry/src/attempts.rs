@@ -7,7 +7,7 @@ use crate::{
     rng::{Rng, RngSource},
     shared::Settings,
 };
-use std::{future::Future, mem::take, pin::Pin, time::Duration};
+use std::{mem::take, pin::Pin, time::Duration};
 use tokio::time::Instant;
 use tr_policy::{
     BoxError, Classification, CloneRequest, Event, FailureInfo, Ran, RequestPolicy, ResponsePolicy,

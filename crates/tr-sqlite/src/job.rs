@@ -3,9 +3,7 @@ use crate::error::{Error, ErrorKind};
 use rusqlite::Connection;
 use std::{
     any::Any,
-    fmt,
-    future::Future,
-    mem,
+    fmt, mem,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     task::{Context, Poll},

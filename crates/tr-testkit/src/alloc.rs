@@ -41,7 +41,7 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
-    future::{Future, poll_fn},
+    future::poll_fn,
     hint::black_box,
     ops::{AddAssign, Sub},
     pin::pin,

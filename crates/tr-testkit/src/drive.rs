@@ -1,7 +1,7 @@
 //! Polls a future only when its waker was woken, and counts the polls.
 
 use std::{
-    future::{Future, poll_fn},
+    future::poll_fn,
     pin::Pin,
     sync::{
         Arc, Mutex, Weak,

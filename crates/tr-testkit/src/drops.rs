@@ -30,10 +30,7 @@
 //! The clock must be paused (`start_paused = true`): waiting then costs nothing, and one seed gives one run.
 
 use crate::drive::{Driven, End, PATIENCE};
-use std::{
-    future::{Future, poll_fn},
-    task::Poll,
-};
+use std::{future::poll_fn, task::Poll};
 
 /// The most futures that are alive at once.
 const GROUP: u64 = 8;

@@ -2,7 +2,6 @@
 use crate::{AttemptTimedOut, DeadlineExceeded, observer::TimeoutObserver, stream::StreamWatch};
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
     time::Duration,

@@ -1,5 +1,5 @@
 //! Cancels calls and turns.
-use std::{collections::HashMap, future::Future, pin::Pin, sync::Arc};
+use std::{collections::HashMap, pin::Pin, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use tr_core::Cancellation;
 

@@ -3,7 +3,6 @@
 use crate::{recorder::Listed, trace::Run};
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,

@@ -13,7 +13,6 @@ use crate::{
 use futures_util::stream::{FuturesUnordered, Stream};
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     pin::Pin,
     sync::{
         Arc, Mutex,

@@ -7,7 +7,6 @@ use crate::{cancel::CallCancelled, measured::MeasuredFuture};
 use pin_project_lite::pin_project;
 use std::{
     convert::Infallible,
-    future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},

@@ -5,7 +5,7 @@
 //! with the last copy, at whatever await that is dropped.
 use std::{
     collections::HashMap,
-    future::{Future, pending},
+    future::pending,
     mem,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, Weak},

@@ -12,7 +12,6 @@ use crate::{
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
 };

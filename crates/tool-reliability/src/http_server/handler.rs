@@ -7,7 +7,6 @@ use super::{
 use http::{HeaderMap, HeaderName, Request, Response, header};
 use http_body::Body;
 use std::{
-    future::Future,
     pin::Pin,
     task::{Context, Poll},
 };

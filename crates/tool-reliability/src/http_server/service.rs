@@ -11,7 +11,6 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode, request::Parts};
 use http_body::Body;
 use std::{
-    future::Future,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},

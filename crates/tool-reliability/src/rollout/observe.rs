@@ -5,7 +5,6 @@ use crate::{
 };
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     pin::Pin,
     sync::{Arc, Mutex},
     task::{Context, Poll, ready},

@@ -2,7 +2,6 @@
 use crate::{adapter::ToolFailed, order::Layers};
 use std::{
     cell::Cell,
-    future::Future,
     mem,
     pin::Pin,
     sync::{

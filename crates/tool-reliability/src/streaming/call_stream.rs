@@ -3,7 +3,6 @@ use crate::errors_as_outcomes::outcome;
 use futures_core::{FusedStream, Stream};
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     pin::Pin,
     task::{Context, Poll},
 };

@@ -2,7 +2,6 @@
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
 };

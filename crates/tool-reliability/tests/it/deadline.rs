@@ -1,10 +1,5 @@
 //! What a call whose deadline passes says of its tool, through all layers.
-use std::{
-    error::Error,
-    future::{Future, poll_fn},
-    task::Poll,
-    time::Duration,
-};
+use std::{error::Error, future::poll_fn, task::Poll, time::Duration};
 use tokio::{
     spawn,
     time::{Instant, sleep},

@@ -3,7 +3,6 @@ use super::*;
 use crate::{Json, Params, Ran, ToolCall, ToolError, ToolOutcome};
 use proptest::prelude::*;
 use std::{
-    future::Future,
     pin::pin,
     sync::{
         Arc,

@@ -1,7 +1,6 @@
 //! A wrapper that is always ready and waits for its inner service inside of the call.
 use pin_project_lite::pin_project;
 use std::{
-    future::Future,
     mem,
     pin::Pin,
     task::{Context, Poll, ready},

@@ -1,7 +1,7 @@
 //! The store under test, and helpers that the cases share.
 use crate::store::{Entry, Revision, SessionStore, StoreError, StoreErrorKind};
 use std::{
-    future::{Future, ready},
+    future::ready,
     hash::{BuildHasher, RandomState},
     sync::Arc,
 };

@@ -1,7 +1,7 @@
 //! What ends the wait between two attempts: nothing is in flight, so what the attempts said is the
 //! whole truth.
 use crate::common::{Heard, Tool, exact, exhausted, ms, ok, search, transient};
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::{
     spawn,
     time::{Instant, sleep},

@@ -5,7 +5,6 @@ use super::{
     state::{Handle, Permit},
 };
 use std::{
-    future::Future,
     panic,
     pin::Pin,
     task::{Context, Poll, ready},

@@ -8,7 +8,6 @@ mod readiness;
 mod wakes;
 
 use std::env;
-use std::future::Future;
 use std::pin::Pin;
 use std::process::Command;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Each fault of the proxy, between a plain client and a plain echo server, in real time.
-use std::{future::Future, io::ErrorKind, net::SocketAddr, time::Duration};
+use std::{io::ErrorKind, net::SocketAddr, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},

@@ -2,7 +2,7 @@
 //! what that one is refused with.
 use super::{PaymentFailed, unhindered};
 use std::{
-    future::{Future, pending, ready},
+    future::{pending, ready},
     pin::Pin,
     sync::{
         Arc,

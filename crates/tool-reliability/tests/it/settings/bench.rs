@@ -1,7 +1,7 @@
 //! Runs what a row says: a stack of a configuration alone, a scripted tool, and what came of it as text.
 pub(crate) use crate::common::down;
 use serde_json::{Value, json};
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{pin::Pin, time::Duration};
 use tokio::time::Instant;
 use tool_reliability::{
     Builder, Guarded,

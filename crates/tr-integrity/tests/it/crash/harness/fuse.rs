@@ -1,6 +1,6 @@
 //! The points of a turn at which a process can die, and a store that has them.
 use std::{
-    future::{Future, poll_fn},
+    future::poll_fn,
     hint,
     pin::pin,
     process,
