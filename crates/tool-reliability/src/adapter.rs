@@ -104,8 +104,7 @@ pub struct Adapter<S> {
 
 impl<S> Service<ToolCall> for Adapter<S>
 where
-    S: Service<ToolCall, Response = ToolOutcome>,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>>,
 {
     type Response = ToolOutcome;
     type Error = BoxError;

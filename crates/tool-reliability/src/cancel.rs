@@ -51,8 +51,7 @@ pub struct Cancellable<S> {
 
 impl<S> Service<ToolCall> for Cancellable<S>
 where
-    S: Service<ToolCall>,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Error: Into<BoxError>>,
 {
     type Response = S::Response;
     type Error = BoxError;

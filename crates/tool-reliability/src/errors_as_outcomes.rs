@@ -41,8 +41,7 @@ impl<S> ErrorsAsOutcomes<S> {
 
 impl<S> Service<ToolCall> for ErrorsAsOutcomes<S>
 where
-    S: Service<ToolCall, Response = ToolOutcome>,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>>,
 {
     type Response = ToolOutcome;
     type Error = Infallible;

@@ -97,8 +97,7 @@ impl<S> Hooked<S> {
 
 impl<S> Service<ToolCall> for Hooked<S>
 where
-    S: Service<ToolCall, Response = ToolOutcome>,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>>,
 {
     type Response = ToolOutcome;
     type Error = BoxError;

@@ -67,8 +67,7 @@ impl<S> Measured<S> {
 
 impl<S> Service<ToolCall> for Measured<S>
 where
-    S: Service<ToolCall, Response = ToolOutcome>,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>>,
 {
     type Response = Finished;
     type Error = Infallible;

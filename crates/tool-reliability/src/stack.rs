@@ -231,7 +231,7 @@ impl Builder {
         /// read.
         fn telemetry(signals: Signals) { telemetry = Some(signals) }
 
-        /// Sets the switch; by default the stack has its own, from [`KillSwitch::from_env`]. Stacks
+        /// Sets the switch; by default the stack has its own, from its [environment](Self::environment). Stacks
         /// with the same switch are turned on and off together.
         fn kill_switch(switch: KillSwitch) { switch = Some(switch) }
 

@@ -142,8 +142,7 @@ debug_parts! { Switch<On, Tool>, |it| switch = it.kill_switch() }
 impl<On, Tool> Service<ToolCall> for Switch<On, Tool>
 where
     On: Service<ToolCall, Response = ToolOutcome, Error = BoxError> + Clone,
-    Tool: Service<ToolCall, Response = ToolOutcome> + Clone,
-    Tool::Error: Into<BoxError>,
+    Tool: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>> + Clone,
 {
     type Response = ToolOutcome;
     type Error = BoxError;
@@ -191,8 +190,7 @@ where
 
 impl<On, Tool> Switch<On, Tool>
 where
-    Tool: Service<ToolCall, Response = ToolOutcome> + Clone,
-    Tool::Error: Into<BoxError>,
+    Tool: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>> + Clone,
 {
     /// Observes a call of the bare tool, with the stack beside it.
     #[cold]

@@ -48,17 +48,11 @@ impl<S, A> Breaker<S, A> {
     pub(crate) const fn new(inner: S, policy: A, breakers: Shard<Breakers>) -> Self {
         Self { inner, policy, breakers, refuses: false }
     }
-
-    /// The inner service.
-    pub const fn get_ref(&self) -> &S {
-        &self.inner
-    }
 }
 
 impl<S, A, Req> Service<Req> for Breaker<S, A>
 where
-    S: Service<Req>,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Error: Into<BoxError>>,
     A: RequestPolicy<Req> + ResponsePolicy<S::Response> + Clone,
 {
     type Response = S::Response;

@@ -24,8 +24,7 @@ impl<S, A> LoopGuard<S, A> {
 
 impl<S, A, Req> Service<Req> for LoopGuard<S, A>
 where
-    S: Service<Req>,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Error: Into<BoxError>>,
     A: LoopPolicy<Req, S::Response> + Clone,
 {
     type Response = S::Response;

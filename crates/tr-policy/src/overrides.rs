@@ -32,13 +32,6 @@ pub struct RetryOverrides<'r> {
     pub tool: Option<&'r RetryOverride>,
 }
 
-impl<'r> RetryOverrides<'r> {
-    /// The strongest answer to one question.
-    pub fn pick<T>(&self, of: impl Fn(&'r RetryOverride) -> Option<T>) -> Option<T> {
-        self.call.and_then(&of).or_else(|| self.tool.and_then(&of))
-    }
-}
-
 /// A tool's changes to its breaker.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]

@@ -16,8 +16,7 @@ pub struct Retry<S, A = DefaultPolicy> {
 
 impl<S, Req, A> Service<Req> for Retry<S, A>
 where
-    S: Service<Req> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Error: Into<BoxError>> + Clone,
     A: RequestPolicy<Req> + ResponsePolicy<S::Response> + CloneRequest<Req> + Clone,
 {
     type Response = S::Response;

@@ -47,8 +47,7 @@ impl<S, A> Telemetry<S, A> {
 
 impl<S, A, Req> Service<Req> for Telemetry<S, A>
 where
-    S: Service<Req>,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Error: Into<BoxError>>,
     A: RequestPolicy<Req> + ResponsePolicy<S::Response> + Clone,
 {
     type Response = S::Response;

@@ -84,11 +84,6 @@ impl Issued {
         &self.key
     }
 
-    /// Its authority's certificate.
-    pub fn authority(&self) -> &str {
-        &self.authority
-    }
-
     /// Writes the files of a server: its certificate, its key, its authority's certificate,
     /// readable by their owner only.
     #[cfg(all(unix, any(feature = "postgres", feature = "redis")))]

@@ -159,8 +159,7 @@ impl<S, A: Clone> Layer<S> for AttemptTimeoutLayer<A> {
 
 impl<S, Req, A> Service<Req> for AttemptTimeout<S, A>
 where
-    S: Service<Req> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Error: Into<BoxError>> + Clone,
     A: RequestPolicy<Req> + Clone,
 {
     type Response = S::Response;

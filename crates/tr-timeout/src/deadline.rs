@@ -148,8 +148,7 @@ impl<S, A> Deadline<S, A> {
 
 impl<S, Req, A> Service<Req> for Deadline<S, A>
 where
-    S: Service<Req> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Error: Into<BoxError>> + Clone,
     A: RequestPolicy<Req>,
 {
     type Response = S::Response;

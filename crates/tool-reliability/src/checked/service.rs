@@ -16,8 +16,7 @@ pub struct Checked<S> {
 
 impl<S> Service<ToolCall> for Checked<S>
 where
-    S: Service<ToolCall>,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Error: Into<BoxError>>,
 {
     type Response = S::Response;
     type Error = BoxError;

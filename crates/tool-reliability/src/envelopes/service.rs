@@ -47,8 +47,7 @@ impl<S> Envelopes<S> {
 
 impl<S> Service<EnvelopeRequest> for Envelopes<S>
 where
-    S: Service<ToolCall, Response = ToolOutcome> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>> + Clone,
 {
     type Response = Answer;
     type Error = Infallible;

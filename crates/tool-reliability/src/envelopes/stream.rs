@@ -21,8 +21,7 @@ use tr_wire::Form;
 
 impl<S> Envelopes<S>
 where
-    S: Service<ToolCall, Response = ToolOutcome> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>> + Clone,
 {
     /// The answers to a request, once the stream is polled.
     ///

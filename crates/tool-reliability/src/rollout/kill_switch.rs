@@ -1,6 +1,5 @@
 //! The handle that turns a stack on and off and changes its rollout.
 use super::{Mode, Rollout};
-use crate::environment::Environment;
 use std::{
     fmt,
     sync::{
@@ -49,13 +48,6 @@ impl KillSwitch {
         }));
         switch.set(on);
         switch
-    }
-
-    /// On, unless the environment variable [`ENABLED`](crate::environment::ENABLED) says `false`,
-    /// `0`, `off` or `no`.
-    #[must_use]
-    pub fn from_env() -> Self {
-        Self::new(Environment::from_env().enabled)
     }
 
     /// Turns it on or off. Off applies to all calls, whatever the rollout.

@@ -42,8 +42,7 @@ impl Observers {
         call: ToolCall,
     ) -> ObservedFuture<S, S::Future>
     where
-        S: Service<ToolCall, Response = ToolOutcome> + Clone,
-        S::Error: Into<BoxError>,
+        S: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>> + Clone,
     {
         let end = OwnEnd::default();
         let bare = Bare { tool, end: &end, adapter: self.adapter };
@@ -64,8 +63,7 @@ struct Bare<'t, S> {
 
 impl<S> Service<ToolCall> for Bare<'_, S>
 where
-    S: Service<ToolCall, Response = ToolOutcome> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<ToolCall, Response = ToolOutcome, Error: Into<BoxError>> + Clone,
 {
     type Response = ToolOutcome;
     type Error = BoxError;

@@ -23,11 +23,6 @@ impl<S> ReadyOnCall<S> {
         Self { inner, ready: false }
     }
 
-    /// The inner service.
-    pub const fn get_ref(&self) -> &S {
-        &self.inner
-    }
-
     /// Mutable access to the inner service; its readiness stays.
     pub const fn get_mut(&mut self) -> &mut S {
         &mut self.inner

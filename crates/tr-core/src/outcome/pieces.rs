@@ -25,12 +25,6 @@ impl Pieces {
         Self { lengths: lengths.into(), joined, closes }
     }
 
-    /// The bytes of each chunk.
-    #[must_use]
-    pub const fn lengths(&self) -> &[u32] {
-        &self.lengths
-    }
-
     /// Whether the last one came with the outcome, and not before it.
     #[must_use]
     pub const fn closes(&self) -> bool {

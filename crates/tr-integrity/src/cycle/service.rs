@@ -63,8 +63,7 @@ impl<S, A: Clone> Layer<S> for IntegrityLayer<A> {
 
 impl<S, Req, A> Service<Req> for Integrity<S, A>
 where
-    S: Service<Req> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Error: Into<BoxError>> + Clone,
     A: TranscriptPolicy<Req, S::Response> + ResponsePolicy<S::Response> + Clone,
 {
     type Response = S::Response;

@@ -112,8 +112,7 @@ impl<S, A: Clone, M: Clone> Layer<S> for ModelGuardLayer<A, M> {
 
 impl<S, Req, A, M> Service<Req> for ModelGuard<S, A, M>
 where
-    S: Service<Req> + Clone,
-    S::Error: Into<BoxError>,
+    S: Service<Req, Error: Into<BoxError>> + Clone,
     A: TranscriptOf<Req> + Clone,
     M: Take<A, S::Response>,
 {
