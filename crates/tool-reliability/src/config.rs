@@ -43,10 +43,7 @@ mod open;
 mod telemetry;
 
 use self::open::Stores;
-pub use self::{
-    open::{OpenError, at_home},
-    telemetry::telemetry,
-};
+pub use self::{open::OpenError, telemetry::telemetry};
 use crate::{Builder, ConfigError, ToolStack};
 use std::{env, mem, sync::Arc};
 pub use tr_config::{
@@ -56,6 +53,7 @@ pub use tr_config::{
     TelemetryConfig, ToolCatalog, UpstreamConfig,
 };
 use tr_core::debug_parts;
+pub use tr_core::internal::at_home;
 
 /// The variables of this process that are settings, for [`Config::from_text`].
 pub fn variables() -> impl Iterator<Item = (String, String)> {

@@ -2,7 +2,6 @@
 use crate::attribution::{Attribution, AttributionLog};
 use serde_json::{Map, Value};
 use std::{
-    env,
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write as _},
     path::{Component, Path, PathBuf},
@@ -16,7 +15,7 @@ use std::{
 };
 use tr_core::{
     debug_parts,
-    internal::{floor_char_boundary, lock},
+    internal::{at_home, floor_char_boundary, home, lock},
     printable_json,
 };
 
@@ -73,11 +72,7 @@ impl FileLog {
     /// Writes to `path`; `~/` is the home folder.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let path: PathBuf = path.into();
-        let path = match path.strip_prefix("~") {
-            Ok(rest) => home().map_or_else(|| path.clone(), |home| home.join(rest)),
-            Err(_) => path,
-        };
+        let path = at_home(&path.into());
         let target = Arc::new(Target { path, has_lost: AtomicBool::new(false) });
         Self { target, redactor: None, writer: Mutex::default() }
     }
@@ -230,10 +225,6 @@ impl Writer {
         self.file = Some(file);
         Ok(())
     }
-}
-
-fn home() -> Option<PathBuf> {
-    env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
 fn open(path: &Path) -> io::Result<File> {

@@ -1,7 +1,6 @@
 //! Error types: leaf → [`FailureInfo`](tr_core::FailureInfo).
-use crate::text::Text;
 use std::{fmt, time::Duration};
-use tr_core::{FailureInfo, Ran, Verdict, code};
+use tr_core::{FailureInfo, Ran, Verdict, code, internal::HumanDuration};
 
 /// An attempt ran out of time, its wait for readiness included, and was dropped.
 ///
@@ -84,7 +83,7 @@ impl DeadlineExceeded {
 impl fmt::Display for AttemptTimedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.is_idle { ": no chunk for" } else { " after" };
-        write!(f, "Tool timeout{what} {}", Text(self.after))
+        write!(f, "Tool timeout{what} {}", HumanDuration(self.after))
     }
 }
 
@@ -94,6 +93,6 @@ impl fmt::Display for DeadlineExceeded {
             return f.write_str("Call timeout: the deadline had passed before the call began");
         }
         let what = if self.was_ready { " after" } else { ": the tool was not ready for" };
-        write!(f, "Call timeout{what} {}", Text(self.after))
+        write!(f, "Call timeout{what} {}", HumanDuration(self.after))
     }
 }

@@ -84,7 +84,6 @@ mod error;
 pub mod future;
 mod observer;
 mod stream;
-mod text;
 mod wait;
 
 pub use self::{

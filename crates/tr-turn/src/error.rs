@@ -1,7 +1,7 @@
 //! The errors of calls that the turn ends.
-use std::{fmt, time::Duration};
+use std::time::Duration;
 use thiserror::Error;
-use tr_core::{FailureInfo, Ran, Verdict, code};
+use tr_core::{FailureInfo, Ran, Verdict, code, internal::HumanDuration};
 
 /// A call that the turn ended, or never started.
 ///
@@ -17,9 +17,9 @@ pub(crate) struct Stopped {
 /// Why, and whether the tool ran where that is not always the same.
 #[derive(Debug, Error)]
 pub(crate) enum Why {
-    #[error("Call timeout after {}", Compact(*.0))]
+    #[error("Call timeout after {}", HumanDuration(*.0))]
     Call(Duration, Ran),
-    #[error("Turn timeout after {}", Compact(*.0))]
+    #[error("Turn timeout after {}", HumanDuration(*.0))]
     Turn(Duration, Ran),
     /// The tool panicked, or a layer around it did.
     #[error("The tool panicked")]
@@ -50,18 +50,6 @@ impl From<Why> for Stopped {
             Why::Cancelled(ran) => (code::CANCELLED, ran, Verdict::Cancelled),
         };
         Self { why, facts: FailureInfo::new(code, ran, verdict).by_layer() }
-    }
-}
-
-/// `30s`, `1.5s`, `500ms`, as tr-timeout writes it.
-struct Compact(Duration);
-
-impl fmt::Display for Compact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_millis() {
-            millis @ ..1000 => write!(f, "{millis}ms"),
-            millis => write!(f, "{}s", millis as f64 / 1e3),
-        }
     }
 }
 

@@ -3,12 +3,9 @@ use super::apply::session_rules;
 use crate::{Builder, ConfigError};
 #[cfg(any(feature = "encryption", feature = "sqlite"))]
 use std::fs;
-use std::{
-    env, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io, path::Path, sync::Arc};
 use tr_config::{Config, RecordBodies, RecordPlace, SessionPlace};
+use tr_core::internal::at_home;
 use tr_idempotency::store::RecordStore;
 
 /// A configuration that is good, and of which no stack could be made.
@@ -184,14 +181,4 @@ async fn records_in_redis(_: &str) -> Result<Checked, OpenError> {
 
 fn store(key: &'static str, why: &dyn std::fmt::Display) -> OpenError {
     OpenError::Store { key, why: why.to_string() }
-}
-
-/// A path of a configuration, in which `~/` is the home folder.
-#[must_use]
-pub fn at_home(path: &Path) -> PathBuf {
-    let home = env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    match (path.strip_prefix("~"), home) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => path.to_owned(),
-    }
 }

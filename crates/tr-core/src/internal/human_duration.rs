@@ -1,10 +1,11 @@
 //! Durations as people write them: `30s`, `500ms`, `1.5s`.
 use std::{fmt, time::Duration};
 
-/// Shows whole milliseconds, in seconds from one second on; what is shorter, in microseconds.
-pub(crate) struct Text(pub(crate) Duration);
+/// A duration in whole milliseconds, from one second on in seconds; a shorter one in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct HumanDuration(pub Duration);
 
-impl fmt::Display for Text {
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, millis) = (self.0.as_secs(), self.0.subsec_millis());
         match (seconds, millis) {
@@ -33,7 +34,7 @@ mod tests {
             (30_000_000, "30s"),
             (90_000_000, "90s"),
         ] {
-            assert_eq!(Text(Duration::from_micros(micros)).to_string(), text);
+            assert_eq!(HumanDuration(Duration::from_micros(micros)).to_string(), text);
         }
     }
 }
