@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use tr_core::{Effect, ToolCall, ToolId, canonical::FingerprintKey};
 
 /// What the stack does with a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Mode {
     /// Leaves it alone.

@@ -1,16 +1,10 @@
 //! The current rollout in the form of a configuration, for the admin service.
-use super::{Mode, Rollout, Share, Stage};
+use super::{Rollout, Share, Stage};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::collections::BTreeMap;
 use tr_core::Effect;
 
 /// `"off"`, `"observe"`, `"shadow"` or `"enforce"`.
-impl Serialize for Mode {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
 impl Share {
     /// In percent, without what binary fractions leave behind.
     fn in_percent(self) -> f64 {
@@ -64,7 +58,7 @@ impl Serialize for Rollout {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::Mode, *};
     use serde_json::json;
 
     #[test]
