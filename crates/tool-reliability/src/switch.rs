@@ -9,14 +9,14 @@ use pin_project_lite::pin_project;
 use std::{
     mem,
     pin::Pin,
-    sync::{PoisonError, RwLock},
+    sync::RwLock,
     task::{Context, Poll, ready},
 };
 use tower_service::Service;
 use tr_config::ToolCatalog;
 use tr_core::{
     BoxError, ToolCall, ToolOutcome, debug_parts,
-    internal::{ReadyOnCall, ReadyOnCallFuture, Shard},
+    internal::{ReadyOnCall, ReadyOnCallFuture, Shard, ignore_poison},
 };
 use tr_telemetry::Signals;
 
@@ -54,9 +54,7 @@ impl Shared {
             silent_observers: Observers::new(&signals.without_logs(), layers.adapter),
         }
     }
-}
 
-impl Shared {
     /// The declarations of tools, as they are now.
     pub(crate) fn tools(&self) -> ToolCatalog {
         let tools = self.tools.as_ref().map(|tools| ignore_poison(tools.read()).clone());
@@ -83,10 +81,6 @@ impl Shared {
             None => call,
         }
     }
-}
-
-fn ignore_poison<T>(locked: Result<T, PoisonError<T>>) -> T {
-    locked.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The stack and the bare tool; each call goes to one of them.

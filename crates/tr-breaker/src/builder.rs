@@ -186,16 +186,7 @@ impl<A> Builder<A> {
         /// request carries a [time](tr_policy::RequestPolicy::stamp). For a window by time alone, set
         /// [`window`](Self::window) above the number of calls in this time.
         fn rolling(rolling: impl Into<Option<Duration>>) { options.rolling = rolling.into() }
-    }
 
-    /// Also opens when this share of the calls in the window took longer than `longer_than`; a slow
-    /// probe reopens. Costs a clock read for each call.
-    pub fn slow_calls(mut self, longer_than: Duration, rate: f64) -> Self {
-        self.options.settings.slow = Some(Slow { longer_than, rate });
-        self
-    }
-
-    setters! {
         /// Sets how many probes may be in flight while half open.
         fn max_probes(probes: u32) { options.settings.max_probes = probes }
 
@@ -236,6 +227,13 @@ impl<A> Builder<A> {
         ///
         /// A breaker whose tool succeeds takes up less than 256 bytes, however many there are.
         fn capacity(breakers: usize) { options.capacity = breakers }
+    }
+
+    /// Also opens when this share of the calls in the window took longer than `longer_than`; a slow
+    /// probe reopens. Costs a clock read for each call.
+    pub fn slow_calls(mut self, longer_than: Duration, rate: f64) -> Self {
+        self.options.settings.slow = Some(Slow { longer_than, rate });
+        self
     }
 
     /// Tells `observer` of every step and every refused call; may be called several times.

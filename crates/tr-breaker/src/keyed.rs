@@ -7,7 +7,6 @@ use crate::{
     settings::{Mode, Settings},
     shortened::LastFailure,
     snapshot::Saved,
-    sync::ignore_poison,
     window::Epoch,
 };
 use std::{
@@ -17,7 +16,10 @@ use std::{
     },
     time::Instant,
 };
-use tr_policy::{BreakerState, CallInfo, Effect, Event, KeyRef, internal::CoarseInstant};
+use tr_policy::{
+    BreakerState, CallInfo, Effect, Event, KeyRef,
+    internal::{CoarseInstant, ignore_poison},
+};
 
 /// The circuit of one key. There may be a million of these.
 pub(crate) struct KeyedCircuit {

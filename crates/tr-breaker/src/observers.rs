@@ -1,10 +1,9 @@
 //! The list of observers of one layer's breakers, and how an event reaches them.
-use crate::sync::ignore_poison;
 use std::sync::{
     Arc, RwLock,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
-use tr_policy::{CallInfo, Event, Observer};
+use tr_policy::{CallInfo, Event, Observer, internal::ignore_poison};
 
 /// The observers of one layer's breakers. Read only when a breaker has an event, not on each call.
 #[derive(Debug, Default)]

@@ -6,7 +6,6 @@ use crate::{
     observers::Observers,
     settings::{Mode, Settings},
     snapshot::{Saved, Snapshot},
-    sync::ignore_poison,
     window::Epoch,
 };
 use hashbrown::HashTable;
@@ -15,7 +14,7 @@ use std::{
     fmt,
     sync::{Arc, RwLock},
 };
-use tr_policy::{BreakerOverride, KeyRef};
+use tr_policy::{BreakerOverride, KeyRef, internal::ignore_poison};
 
 /// The breakers of one layer by key.
 ///

@@ -13,13 +13,19 @@ pub use self::{
 };
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{LockResult, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 /// Locks `mutex`, also after a panic of a thread that held it.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    ignore_poison(mutex.lock())
+}
+
+/// The guard of a lock, or the content of one, poisoned or not.
+#[inline]
+pub fn ignore_poison<G>(lock: LockResult<G>) -> G {
+    lock.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Milliseconds, the most that fit.
