@@ -1,6 +1,6 @@
 //! Events, metrics and spans of tool calls.
 //!
-//! [`Telemetry`] reports each call and each attempt; [`TelemetryObserver`] reports the events of the
+//! [`Telemetry`] reports each call and each attempt; [`Signals::observer`] reports the events of the
 //! layers in between. Neither depends on these layers, and neither decides anything.
 //!
 //! # When to use
@@ -111,7 +111,6 @@ pub use self::{
     layer::TelemetryLayer,
     log::TARGET,
     metrics::{CacheReadings, Names, RecordCount, Refresh},
-    observer::TelemetryObserver,
     service::Telemetry,
     signals::{Builder, Signals},
     traceparent::traceparent,

@@ -24,7 +24,7 @@ use tr_core::{BreakerState, CallInfo, Event, Observer, SessionAction, code, inte
 /// It depends on none of these layers. Events during the poll of a call are also noted for that call,
 /// so that its last event has the number of attempts and the breaker that refused it.
 #[derive(Debug)]
-pub struct TelemetryObserver {
+pub(crate) struct TelemetryObserver {
     core: Sharded<Core>,
     /// That calls go without a breaker was logged.
     told_uncounted: AtomicBool,
@@ -34,17 +34,11 @@ impl Signals {
     /// An observer that turns the events of other layers into log events, metrics and spans.
     #[must_use]
     pub fn observer(&self) -> Arc<dyn Observer> {
-        Arc::new(TelemetryObserver::new(self))
+        Arc::new(TelemetryObserver { core: self.core(), told_uncounted: AtomicBool::new(false) })
     }
 }
 
 impl TelemetryObserver {
-    /// Reports to `signals`.
-    #[must_use]
-    pub fn new(signals: &Signals) -> Self {
-        Self { core: signals.core(), told_uncounted: AtomicBool::new(false) }
-    }
-
     fn series(&self, call: &CallInfo<'_>, count: impl FnOnce(&Series)) {
         if let Some(metrics) = self.core.real_metrics() {
             count(&metrics.of_label(call.tool, None));
