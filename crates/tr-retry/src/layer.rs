@@ -120,6 +120,13 @@ impl<A> Builder<A> {
         /// Retries only calls that carry a [`RetryOverride`] of their own, even an empty one. With
         /// [`opt_in_agents`](Self::opt_in_agents) set too, a call needs one of the two.
         fn opt_in() { settings.opt_in = true }
+
+        /// Seeds the random delays: the same calls in the same order get the same delays. By default
+        /// each process draws its own seed.
+        fn seed(seed: u64) { settings.rngs = Some(RngSource::new(seed)) }
+
+        /// Reports each retry, and each retry that was refused, to `observer`.
+        fn observer(observer: Arc<dyn Observer>) { settings.observer = Some(observer) }
     }
 
     /// Overrides the configuration for tools with this effect. A manifest overrides this, a call
@@ -161,15 +168,6 @@ impl<A> Builder<A> {
     pub fn opt_in_agents<N: Into<Box<str>>>(mut self, agents: impl IntoIterator<Item = N>) -> Self {
         self.settings.agents = Some(agents.into_iter().map(Into::into).collect());
         self
-    }
-
-    setters! {
-        /// Seeds the random delays: the same calls in the same order get the same delays. By default
-        /// each process draws its own seed.
-        fn seed(seed: u64) { settings.rngs = Some(RngSource::new(seed)) }
-
-        /// Reports each retry, and each retry that was refused, to `observer`.
-        fn observer(observer: Arc<dyn Observer>) { settings.observer = Some(observer) }
     }
 
     fn read_by<B>(self, change: impl FnOnce(A) -> B) -> Builder<B> {

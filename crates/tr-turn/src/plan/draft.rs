@@ -105,46 +105,10 @@ impl Call {
         /// Marks the call as optional: if it fails, it is skipped. This is the default, unless the
         /// tool's manifest requires it.
         fn optional() { required = Some(false) }
-    }
 
-    /// Waits for the call of this name, and needs it to succeed.
-    #[must_use]
-    pub fn after(mut self, call: impl Into<Box<str>>) -> Self {
-        self.after.push(call.into());
-        self
-    }
-
-    /// Uses `value` as the result of `call` if that fails; overrides that call's
-    /// [`default_value`](Self::default_value).
-    #[must_use]
-    pub fn or_default(mut self, call: impl Into<Box<str>>, value: impl Into<Json>) -> Self {
-        self.defaults.push((call.into(), value.into()));
-        self
-    }
-
-    setters! {
         /// Sets the value for its dependents if it fails.
         fn default_value(value: impl Into<Json>) { default_value = Some(value.into()) }
-    }
 
-    /// Adds an alternative tool with the same params, after those added before.
-    #[must_use]
-    pub fn alternative(self, tool: impl Into<Box<str>>) -> Self {
-        self.push(Alternative::of(tool.into()))
-    }
-
-    /// Adds an alternative tool with its own params.
-    #[must_use]
-    pub fn alternative_with(self, tool: impl Into<Box<str>>, params: impl Into<Params>) -> Self {
-        self.push(Alternative { tool: tool.into(), params: Some(params.into()) })
-    }
-
-    fn push(mut self, alternative: Alternative) -> Self {
-        self.alternatives.get_or_insert_default().push(alternative);
-        self
-    }
-
-    setters! {
         /// Sets its priority among the calls that are due.
         fn priority(priority: Priority) { priority = Some(priority) }
 
@@ -162,5 +126,37 @@ impl Call {
 
         /// Sets the id by which the call can be cancelled; its name by default.
         fn cancellation_id(id: impl Into<Box<str>>) { cancellation_id = Some(id.into()) }
+    }
+
+    /// Waits for the call of this name, and needs it to succeed.
+    #[must_use]
+    pub fn after(mut self, call: impl Into<Box<str>>) -> Self {
+        self.after.push(call.into());
+        self
+    }
+
+    /// Uses `value` as the result of `call` if that fails; overrides that call's
+    /// [`default_value`](Self::default_value).
+    #[must_use]
+    pub fn or_default(mut self, call: impl Into<Box<str>>, value: impl Into<Json>) -> Self {
+        self.defaults.push((call.into(), value.into()));
+        self
+    }
+
+    /// Adds an alternative tool with the same params, after those added before.
+    #[must_use]
+    pub fn alternative(self, tool: impl Into<Box<str>>) -> Self {
+        self.push(Alternative::of(tool.into()))
+    }
+
+    /// Adds an alternative tool with its own params.
+    #[must_use]
+    pub fn alternative_with(self, tool: impl Into<Box<str>>, params: impl Into<Params>) -> Self {
+        self.push(Alternative { tool: tool.into(), params: Some(params.into()) })
+    }
+
+    fn push(mut self, alternative: Alternative) -> Self {
+        self.alternatives.get_or_insert_default().push(alternative);
+        self
     }
 }
