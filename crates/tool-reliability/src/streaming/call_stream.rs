@@ -1,6 +1,6 @@
 //! A call whose answer is a stream of outcomes.
 use crate::errors_as_outcomes::outcome;
-use futures_core::{FusedStream, Stream};
+use futures_core::Stream;
 use pin_project_lite::pin_project;
 use std::{
     pin::Pin,
@@ -159,17 +159,6 @@ where
             };
             this.state.set(next);
         }
-    }
-}
-
-impl<S, F, E> FusedStream for CallStream<S, F>
-where
-    S: Service<ToolCall, Response = ToolOutcome, Error = E, Future = F>,
-    F: Future<Output = Result<ToolOutcome, E>>,
-    E: Into<BoxError>,
-{
-    fn is_terminated(&self) -> bool {
-        matches!(self.state, State::Over)
     }
 }
 
