@@ -215,20 +215,10 @@ impl BreakerHandle {
         }
     }
 
-    /// Lets all calls through and counts none, until it is [`reset`](Self::reset) or its
-    /// mode is changed. Its state is then `CLOSED`.
-    pub fn disable(&self) {
-        self.set_mode(Mode::Disabled);
-    }
-
-    /// Decides and reports, and refuses no call.
-    pub fn shadow(&self) {
-        self.set_mode(Mode::Shadow);
-    }
-
-    /// Refuses calls, whatever the mode of the layer.
-    pub fn enforce(&self) {
-        self.set_mode(Mode::Enforce);
+    /// Sets what it does with its decisions, whatever the mode of the layer, until it is [`reset`](Self::reset). In
+    /// [`Mode::Disabled`] its state is `CLOSED`.
+    pub fn set_mode(&self, mode: Mode) {
+        self.circuit.control(clock::now(), |circuit| circuit.set_mode(mode));
     }
 
     /// Does what a manifest orders ([`BreakerOverride::order`](tr_policy::BreakerOverride::order)),
@@ -252,10 +242,6 @@ impl BreakerHandle {
         if forced {
             self.force_open();
         }
-    }
-
-    fn set_mode(&self, mode: Mode) {
-        self.circuit.control(clock::now(), |circuit| circuit.set_mode(mode));
     }
 }
 

@@ -107,9 +107,7 @@ fn breaker(stack: &ToolStack, name: &str, what: BreakerAction) -> Answer {
     match what {
         BreakerAction::Reset => breaker.reset(),
         BreakerAction::ForceOpen => breaker.force_open(),
-        BreakerAction::Disable => breaker.disable(),
-        BreakerAction::Shadow => breaker.shadow(),
-        BreakerAction::Enforce => breaker.enforce(),
+        BreakerAction::Mode(mode) => breaker.set_mode(mode),
     }
     Answer::ok(view::breaker(&breaker))
 }

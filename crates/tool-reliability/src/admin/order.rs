@@ -1,5 +1,6 @@
 //! The requests that change a stack.
 use serde_json::value::RawValue;
+use tr_breaker::Mode;
 use tr_core::{ToolOutcome, canonical::Key, one_line};
 use tr_idempotency::Resolution;
 use tr_wire::{
@@ -27,9 +28,7 @@ pub(super) enum Order {
 pub(super) enum BreakerAction {
     Reset,
     ForceOpen,
-    Disable,
-    Shadow,
-    Enforce,
+    Mode(Mode),
 }
 
 #[derive(Debug)]
@@ -55,9 +54,9 @@ impl Words for Action {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("reset", Self::Breaker(BreakerAction::Reset)),
         ("force_open", Self::Breaker(BreakerAction::ForceOpen)),
-        ("disable", Self::Breaker(BreakerAction::Disable)),
-        ("shadow", Self::Breaker(BreakerAction::Shadow)),
-        ("enforce", Self::Breaker(BreakerAction::Enforce)),
+        ("disable", Self::Breaker(BreakerAction::Mode(Mode::Disabled))),
+        ("shadow", Self::Breaker(BreakerAction::Mode(Mode::Shadow))),
+        ("enforce", Self::Breaker(BreakerAction::Mode(Mode::Enforce))),
         ("flush", Self::Flush),
         ("settle", Self::Settle),
         ("switch", Self::Switch),

@@ -4,7 +4,7 @@ use std::time::Duration;
 use tokio::time::{Instant, advance};
 use tokio_test::{assert_pending, assert_ready, task};
 use tower::{Service, ServiceExt};
-use tr_breaker::{BreakerLayer, Builder};
+use tr_breaker::{BreakerLayer, Builder, Mode};
 use tr_core::{
     BreakerState::{Closed, ForcedOpen, HalfOpen, Open},
     Effect, Ran, Verdict, failure_info,
@@ -219,18 +219,18 @@ async fn presets_judge_by_the_declared_effect() {
 #[tokio::test]
 async fn shadow_lets_pass_what_it_would_refuse() {
     let rig = Rig::new(Builder::close_on_first_success()).opened().await;
-    rig.breaker().shadow();
+    rig.breaker().set_mode(Mode::Shadow);
     rig.call().await.unwrap();
     assert_eq!(rig.heard.take(), ["flight_search flight_search: OPEN would refuse"]);
     assert_eq!(rig.state(), Open, "what it let pass is not counted");
-    rig.breaker().enforce();
+    rig.breaker().set_mode(Mode::Enforce);
     assert!(is_refused(&rig.call().await));
 }
 
 #[tokio::test]
 async fn disabled_by_handle_and_back() {
     let rig = Rig::new(Builder::close_on_first_success()).opened().await;
-    rig.breaker().disable();
+    rig.breaker().set_mode(Mode::Disabled);
     rig.calls([(); 9].map(|()| failure("timeout"))).await;
     assert_eq!(rig.asked.calls(), 5 + 9);
     assert_eq!((rig.state(), rig.breaker().counts().failures), (Closed, 0));

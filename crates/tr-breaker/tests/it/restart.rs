@@ -97,7 +97,7 @@ async fn half_open_and_forced_open_and_modes_are_kept() {
     assert_eq!(again.state(), Closed, "the second of two");
 
     rig.breaker().force_open();
-    rig.breaker().shadow();
+    rig.breaker().set_mode(Mode::Shadow);
     let again = restored(Builder::by_effect(), &save(&rig, THEN), THEN + 1_000_000);
     assert_eq!((again.state(), again.breaker().mode()), (ForcedOpen, Mode::Shadow));
 }
@@ -161,7 +161,7 @@ async fn what_was_only_configured_is_not_restored() {
     let again =
         restored(Builder::close_on_first_success().mode(Mode::Disabled), &save(&rig, THEN), THEN);
     assert_eq!((again.state(), again.breaker().mode()), (Closed, Mode::Disabled));
-    again.breaker().enforce();
+    again.breaker().set_mode(Mode::Enforce);
     assert_eq!(again.state(), Closed);
 
     let again =

@@ -115,7 +115,7 @@ async fn what_is_ordered_for_the_tool_holds_for_all_that_it_reaches() {
     for url in [dead, well, new, "none"] {
         assert_eq!(refused_by(&rig, url).await.as_deref(), Some("fetch"), "{url}");
     }
-    tool(&rig).shadow();
+    tool(&rig).set_mode(Mode::Shadow);
     for url in [dead, well, new, "none"] {
         assert_eq!(refused_by(&rig, url).await, None, "{url}");
     }
@@ -126,15 +126,15 @@ async fn what_is_ordered_for_the_tool_holds_for_all_that_it_reaches() {
     assert_eq!(target(&rig, dead).state(), Closed);
 
     fail(&rig, 5, &fetch(dead)).await;
-    tool(&rig).shadow();
+    tool(&rig).set_mode(Mode::Shadow);
     rig.heard.take();
     assert_eq!(refused_by(&rig, dead).await, None);
     assert_eq!(target(&rig, dead).state(), Open);
     assert!(!rig.heard.take().is_empty(), "what it would have refused is told");
-    tool(&rig).disable();
+    tool(&rig).set_mode(Mode::Disabled);
     fail(&rig, 9, &fetch(new)).await;
     assert_eq!((refused_by(&rig, dead).await, refused_by(&rig, new).await), (None, None));
-    tool(&rig).enforce();
+    tool(&rig).set_mode(Mode::Enforce);
     assert!(refused_by(&rig, dead).await.is_some());
     assert_eq!(refused_by(&rig, new).await, None, "while disabled nothing counts");
 
@@ -153,7 +153,7 @@ async fn a_layer_that_refuses_nothing_or_all_does_so_for_targets_until_the_tool_
         let rig = Rig::new(Builder::close_on_first_success().mode(mode));
         fail(&rig, 9, &fetch(dead)).await;
         assert_eq!(refused_by(&rig, dead).await, None, "{mode:?}");
-        tool(&rig).enforce();
+        tool(&rig).set_mode(Mode::Enforce);
         fail(&rig, 5, &fetch(dead)).await;
         assert!(refused_by(&rig, dead).await.is_some(), "{mode:?}");
         tool(&rig).reset();
