@@ -71,7 +71,7 @@
 //! | `CLOSED` | pass and are counted | at 5 failures in a row, or 50 % of the last 20 calls if there are 10, all within 120 s |
 //! | `OPEN` | are refused | 30 s later, by the clock |
 //! | `HALF_OPEN` | one at a time passes as a probe | to `CLOSED` after 2 successes, to `OPEN` at a failure or when a probe's lease ends |
-//! | `FORCED_OPEN` | are refused | by [`BreakerHandle::reset`] or [`BreakerHandle::disable`] |
+//! | `FORCED_OPEN` | are refused | by [`BreakerHandle::reset`] or [`BreakerHandle::set_mode`] |
 //!
 //! A transient end counts as a failure, timeouts and rate limits included. A permanent one does not,
 //! because the tool answered: it resets the failures in a row and is not part of the rate. A cancelled
