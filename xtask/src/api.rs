@@ -70,7 +70,11 @@ fn generate(repo: &Repo) -> Result<Option<BTreeMap<String, String>>> {
             .omit_auto_derived_impls(true)
             .build()
             .with_context(|| format!("{}", path.display()))?;
-        let text = api.items().map(|item| format!("{item}\n")).collect();
+        let text: String = api.items().map(|item| format!("{item}\n")).collect();
+        // `public_api` leaves out the colon between an associated type and its bounds.
+        let text = ["Error", "Future", "Response"]
+            .iter()
+            .fold(text, |text, of| text.replace(&format!("{of}core::"), &format!("{of}: core::")));
         texts.insert(format!("{name}.txt"), text);
     }
     Ok(Some(texts))
