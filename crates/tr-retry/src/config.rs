@@ -74,12 +74,11 @@ impl RetryConfig {
         Self {
             attempts: 5,
             base: Duration::from_millis(100),
-            multiplier: 2.0,
             cap: None,
             jitter: (0.9, 1.1),
             anchor: Anchor::AttemptStart,
             max_elapsed: None,
-            only_codes: None,
+            ..Self::DEFAULT
         }
     }
 
@@ -90,12 +89,10 @@ impl RetryConfig {
         Self {
             attempts: 3,
             base: Duration::from_millis(100),
-            multiplier: 2.0,
             cap: Some(Duration::from_secs(5)),
             jitter: (0.8, 1.2),
-            anchor: Anchor::AttemptEnd,
             max_elapsed: None,
-            only_codes: None,
+            ..Self::DEFAULT
         }
     }
 
