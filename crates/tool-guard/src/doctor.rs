@@ -196,9 +196,17 @@ fn known(
     let form = client.form();
     let root = read(text, form.syntax)?;
     let of = |entry: Entry<'_>| {
-        let reached = entry.reached(form)?;
+        let at =
+            |said: &str| format!("{} (line {}): {said}", entry.title(), line_of(text, entry.at));
+        let reached = match entry.reached(form) {
+            Ok(reached) => reached,
+            Err(Refusal { what, .. }) => {
+                let (name, said) = (entry.title(), at(&what));
+                return Ok(Known { name, said, fault: false, launch: Err(None) });
+            }
+        };
         let (said, fault) = guarded(&reached, guard);
-        let said = format!("{} (line {}): {said}", entry.title(), line_of(text, entry.at));
+        let said = at(&said);
         let launch = match launch(&entry, &reached, form, folder)? {
             Err(why) if why == NO_COMMAND => Err(None),
             _ if fault || options.no_start => Err(None),

@@ -94,7 +94,7 @@ impl Export {
         let token_file = options.metrics_token_file.as_deref();
         let token_file = token_file.or(config.metrics_token_file.as_deref().map(Path::new));
         let scrape = match options.metrics.or(config.metrics) {
-            Some(address) => Some(scrape::bind(address, token_file).await?),
+            Some(address) => scrape::bind(address, token_file).await?,
             None if options.metrics_token_file.is_some() => {
                 bail!("--metrics-token-file needs an address: add --metrics")
             }

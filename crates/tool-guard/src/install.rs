@@ -32,7 +32,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{Command, ExitCode, Stdio},
 };
 use tokio::runtime::Handle;
 use tr_core::printable;
@@ -43,6 +43,9 @@ Exit codes:
   0  done, or nothing to do
   1  a file, or the server of --server, cannot be used; no file was changed, unless the message says so
   2  the command line cannot be used";
+
+/// This program's version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What the old file's name ends with.
 const BACKUP: &str = ".before-tool-guard";
@@ -93,12 +96,16 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let wanted = |place: &&Place| options.scope.is_none_or(|scope| scope == place.scope);
     let places: Vec<Place> = places.iter().filter(wanted).cloned().collect();
     let unfit = |url: &str| Handle::current().block_on(reach::unfit(url));
+    let is_stale = |path: &str| {
+        is_in_cache(path) && !is_in_cache(&guard) || version(path) != Some(VERSION.to_owned())
+    };
     let order = EditOptions {
         guard: &guard,
         server: options.server.as_deref(),
         http: options.http,
         undo: options.undo,
         unfit: Some(&unfit),
+        stale: Some(&is_stale),
     };
     let (mut planned, mut refused) = (Vec::new(), Vec::new());
     for place in distinct(&places) {
@@ -183,6 +190,13 @@ fn program() -> anyhow::Result<String> {
             path.display()
         )
     })
+}
+
+/// The version of the guard at this path, if it runs.
+fn version(path: &str) -> Option<String> {
+    let said = Command::new(path).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8(said.stdout).ok()?;
+    said.split_whitespace().nth(1).map(str::to_owned)
 }
 
 fn is_in_cache(guard: &str) -> bool {
@@ -318,6 +332,7 @@ fn said(done: &Done, options: &Options) -> String {
     let what = match what {
         What::Guarded => format!("{would}guarded"),
         What::AlreadyGuarded => "is guarded already".into(),
+        What::Repaired(path) => format!("{would}guarded by this program, in place of {path}"),
         What::Left(why) => format!("is left as it is: {why}"),
         What::Restored => format!("{would}restored, without the guard"),
         What::NotGuarded => "has no guard".into(),

@@ -7,13 +7,12 @@ use crate::{
     connect::address,
     front::{
         access::secret,
-        listener::{OneRequest, serve},
+        listener::{OneRequest, bind_for_operator, serve},
     },
 };
 use anyhow::{Context as _, bail};
 use clap::Args;
 use std::{future::pending, net::SocketAddr, path::PathBuf};
-use tokio::net::TcpListener;
 use tool_reliability::{admin::Admin, telemetry::TARGET};
 use tracing_appender::non_blocking::WorkerGuard;
 
@@ -66,8 +65,7 @@ pub(crate) async fn bind(
     };
     let admin = admin.token(&token);
     let admin = admin.with_context(|| format!("{} holds no usable token", file.display()))?;
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.with_context(|| format!("--admin {address}: cannot listen there"))?;
+    let Some(listener) = bind_for_operator(address, "--admin").await? else { return Ok(None) };
     if let Ok(address) = listener.local_addr() {
         let token_file = file.display();
         tracing::warn!(target: TARGET, event = "admin_listening", address = %address, token_file = %token_file);

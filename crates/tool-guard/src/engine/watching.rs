@@ -14,14 +14,11 @@ use std::{
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
-use tool_reliability::{
-    Builder,
-    idempotency::error::{AnswerNotKept, SharedFailure},
-    telemetry::TARGET,
-};
+use tool_reliability::{Builder, idempotency::error::AnswerNotKept, telemetry::TARGET};
 use tr_core::{
-    BoxError, CallInfo, CallParts, DefaultPolicy, Event, Observer, Ran, RequestPolicy as _,
-    ToolCall, ToolOutcome, Verdict, canonical::Key, causes, classify, internal::lock,
+    BoxError, CallInfo, CallParts, DefaultPolicy, Event, FailureInfo, Observer, Ran,
+    RequestPolicy as _, ToolCall, ToolOutcome, Verdict, canonical::Key, causes, classify,
+    internal::lock,
 };
 
 /// The observers; none by default.
@@ -231,7 +228,8 @@ fn fate<'e>(was_sent: bool, may_repeat: bool, end: &'e Result<ToolOutcome, BoxEr
         },
         Err(error) => {
             let replays = |it: &(dyn std::error::Error + 'static)| {
-                it.is::<SharedFailure>() || it.is::<AnswerNotKept>()
+                let info = it.downcast_ref::<FailureInfo>();
+                info.is_some_and(|info| info.replay().is_some()) || it.is::<AnswerNotKept>()
             };
             if !was_sent && causes(&**error).any(replays) {
                 return Fate::Replayed;
@@ -252,7 +250,7 @@ fn fate<'e>(was_sent: bool, may_repeat: bool, end: &'e Result<ToolOutcome, BoxEr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tr_core::{FailureInfo, Json, ToolError, code};
+    use tr_core::{Json, ToolError, code};
 
     fn failure(verdict: Verdict, ran: Ran) -> Result<ToolOutcome, BoxError> {
         let mut error = ToolError::new("e", "failed");

@@ -1,7 +1,7 @@
 //! `GET /metrics`, as Prometheus scrapes it.
 use crate::front::{
     access::secret,
-    listener::{OneRequest, serve},
+    listener::{OneRequest, bind_for_operator, serve},
 };
 use anyhow::{Context as _, anyhow, bail};
 use hyper::{
@@ -30,7 +30,10 @@ pub(super) struct Scrape {
 ///
 /// # Errors
 /// If it cannot listen there, or the token cannot be used.
-pub(super) async fn bind(address: SocketAddr, token: Option<&Path>) -> anyhow::Result<Scrape> {
+pub(super) async fn bind(
+    address: SocketAddr,
+    token: Option<&Path>,
+) -> anyhow::Result<Option<Scrape>> {
     if token.is_none() && !address.ip().to_canonical().is_loopback() {
         bail!(
             "metrics at {address}: other machines can reach this address: give a token file (--metrics-token-file, [telemetry] metrics_token_file), or use 127.0.0.1"
@@ -43,12 +46,9 @@ pub(super) async fn bind(address: SocketAddr, token: Option<&Path>) -> anyhow::R
             access.with_context(|| format!("{} holds no usable token", file.display()))?
         }
     };
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.with_context(|| {
-        format!("metrics at {address}: cannot listen: give a free port of this machine")
-    })?;
+    let listener = bind_for_operator(address, "--metrics").await?;
     let metrics = Metrics { registry: Registry::new(), access: Arc::new(access) };
-    Ok(Scrape { listener, metrics })
+    Ok(listener.map(|listener| Scrape { listener, metrics }))
 }
 
 impl Scrape {

@@ -17,6 +17,7 @@ use hyper::{
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::{
     convert::Infallible,
+    io,
     net::SocketAddr,
     pin::pin,
     sync::{
@@ -33,7 +34,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
-use tool_reliability::admin::Peer;
+use tool_reliability::{admin::Peer, telemetry::TARGET};
 use tower_service::Service;
 use tr_core::BoxError;
 
@@ -99,6 +100,27 @@ pub(crate) async fn bind(
     listener.with_context(|| {
         format!("--listen {address}: cannot listen: give a free port of this machine")
     })
+}
+
+/// Listens at an address of the operator's. If another program has it, such as the guard of another window, this one goes
+/// on without, and warns.
+///
+/// # Errors
+/// If it cannot listen there for another reason.
+pub(crate) async fn bind_for_operator(
+    address: SocketAddr,
+    option: &str,
+) -> anyhow::Result<Option<TcpListener>> {
+    match TcpListener::bind(address).await {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let why = "another program listens there, such as the guard of another window: this one goes on without; port 0 takes a free one";
+            tracing::warn!(target: TARGET, event = "address_in_use", option, %address, why);
+            Ok(None)
+        }
+        bound => {
+            bound.map(Some).with_context(|| format!("{option} {address}: cannot listen there"))
+        }
+    }
 }
 
 /// Serves connections until `ended`; then those that are open may end what they do.

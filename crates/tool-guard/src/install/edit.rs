@@ -38,6 +38,15 @@ pub(crate) struct EditOptions<'o> {
     pub(crate) undo: bool,
     /// Why the guard cannot stand in front of an address, as far as its server says.
     pub(crate) unfit: Option<&'o Unfit>,
+    /// Whether the guard of this path works no more, or may soon.
+    pub(crate) stale: Option<&'o dyn Fn(&str) -> bool>,
+}
+
+impl EditOptions<'_> {
+    /// Whether this guard takes the place of the one at this path.
+    fn is_stale(&self, path: &str) -> bool {
+        path != self.guard && self.stale.is_some_and(|is_stale| is_stale(path))
+    }
 }
 
 /// The new text, and what was done with each server.
@@ -59,6 +68,8 @@ pub(crate) struct Done {
 pub(crate) enum What {
     Guarded,
     AlreadyGuarded,
+    /// By this program now, in place of the one at this path.
+    Repaired(String),
     /// Left as it is, and why.
     Left(String),
     Restored,
@@ -122,6 +133,13 @@ struct Editor<'e> {
 impl<'e> Editor<'e> {
     fn install(&mut self, order: &EditOptions<'_>) -> Result<What, Refusal> {
         let reached = self.entry.reached(self.form)?;
+        if reached.guarded() == Guarded::Installed
+            && let [program, ..] = reached.nodes()[..]
+            && let Some(path) = program.text().filter(|path| order.is_stale(path))
+        {
+            self.splices.push((program.range.clone(), quoted(order.guard)));
+            return Ok(What::Repaired(path.to_owned()));
+        }
         if reached.guarded() != Guarded::No {
             return Ok(What::AlreadyGuarded);
         }
@@ -216,7 +234,11 @@ impl<'e> Editor<'e> {
     }
 
     fn undo(&mut self) -> Result<What, Refusal> {
-        let reached = self.entry.reached(self.form)?;
+        let reached = match self.entry.reached(self.form) {
+            Ok(reached) => reached,
+            // What cannot be guarded has no guard to take out.
+            Err(refusal) => return Ok(What::Left(refusal.what)),
+        };
         match reached.guarded() {
             Guarded::No => return Ok(What::NotGuarded),
             Guarded::ByHand => return Ok(What::ByHand),

@@ -13,7 +13,7 @@ use std::{fs, path::Path};
 const GUARD: &str = "/opt/tool guard/bin/tool-guard";
 
 const fn order(undo: bool) -> EditOptions<'static> {
-    EditOptions { guard: GUARD, server: None, http: false, undo, unfit: None }
+    EditOptions { guard: GUARD, server: None, http: false, undo, unfit: None, stale: None }
 }
 
 /// Installs, again, and undoes; returns what was done with each server.

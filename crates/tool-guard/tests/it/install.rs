@@ -160,6 +160,44 @@ fn a_server_that_cannot_be_guarded_is_an_error_if_it_is_named() {
     assert_eq!(home.text(), text);
 }
 
+/// A guard that works no more, or may soon: of a folder that was emptied, of another version.
+#[test]
+fn an_entry_whose_guard_is_gone_or_of_another_version_gets_this_one() {
+    let home = Home::new("cursor", TWO);
+    home.says(&[], 0);
+    let installed = home.text();
+    let other = home.folder.path().join("tool-guard");
+    let gone = installed.replace(env!("CARGO_BIN_EXE_tool-guard"), other.to_str().unwrap());
+    for script in [None, Some("#!/bin/sh\necho tool-guard 0.0.9\n")] {
+        if let Some(script) = script {
+            fs::write(&other, script).unwrap();
+            fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        fs::write(&home.file, &gone).unwrap();
+        let said = home.says(&[], 0);
+        let words = format!("guarded by this program, in place of {}", other.display());
+        assert!(said.contains(&words) && said.contains("restart Cursor"), "{said}");
+        assert_eq!(home.text(), installed);
+    }
+    assert!(home.says(&[], 0).contains("is guarded already"));
+    home.says(&["--undo"], 0);
+    assert_eq!(home.text(), TWO);
+}
+
+#[test]
+fn a_server_that_cannot_be_guarded_keeps_no_other_one_guarded() {
+    let text =
+        r#"{"mcpServers": {"shell": {"command": "npx -y x --flag"}, "b": {"command": "b"}}}"#;
+    let home = Home::new("cursor", text);
+    home.says(&["--server", "b"], 0);
+    let said = home.says(&["--undo"], 0);
+    assert!(
+        said.contains("shell (line 1): is left as it is") && said.contains("restored"),
+        "{said}"
+    );
+    assert_eq!(home.text(), text);
+}
+
 #[test]
 fn a_dry_run_shows_no_secrets() {
     let secrets = "{\"mcpServers\": {\"a\": {\"command\": \"npx\", \"args\": [\"--key\", \"SECRET-1\"], \"env\": {\"K\": \"SECRET-2\"}},\n\

@@ -117,3 +117,28 @@ fn where_nothing_is_logged_or_looked_at_there_is_no_summary() {
         assert_eq!(client.stderr(), "", "{options:?}");
     }
 }
+
+/// A failure of the call's own run is no replay, though its record keeps it.
+#[test]
+fn refusals_of_calls_with_ids_are_counted_as_refusals() {
+    const SERVER: &str = r#"while read -r line; do
+id=$(printf %s "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
+case "$line" in
+*tools/list*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"search","annotations":{"readOnlyHint":true}}]}}';;
+*tools/call*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"HTTP 503"}],"isError":true}}';;
+esac
+done"#;
+    let mut client = Client::script(&["--log", "info", "--records", "memory"], SERVER);
+    client.list_tools();
+    for id in 1..=4 {
+        let meta = json!({ "claudecode/toolUseId": format!("toolu_01A09q90qw90lq9178{id:05}c") });
+        let params = json!({ "name": "search", "arguments": { "q": id }, "_meta": meta });
+        client.request(id, "tools/call", params);
+        client.answer(id);
+    }
+    client.signal(Signal::TERM);
+    client.wait();
+    let summary = summary(&client.stderr());
+    assert_eq!(summary["replayed"], 0, "{summary}");
+    assert!(summary["refused"].as_u64() > Some(0), "{summary}");
+}

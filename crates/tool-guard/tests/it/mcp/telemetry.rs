@@ -333,3 +333,17 @@ fn what_cannot_be_sent_is_said_and_the_guard_runs() {
     client.log_until(|log| log.contains("OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported"));
     client.ask(1, "echo", json!({ "text": "x" }));
 }
+
+/// Two windows of a client start the same line: the second one keeps its tools.
+#[test]
+fn an_address_that_another_guard_has_is_a_warning() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for option in ["--metrics", "--admin"] {
+        let mut client = guarded(&[option, &address], &[]);
+        client.list_tools();
+        client.close();
+        let log = client.stderr();
+        assert!(log.contains("address_in_use") && log.contains(option), "{log}");
+    }
+}
