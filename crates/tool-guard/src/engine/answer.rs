@@ -154,7 +154,14 @@ impl<'e> CallReply<'e> {
                 let noted = error.downcast_ref::<Noted>();
                 let mut text =
                     noted.map_or_else(|| in_full(&**error), |noted| in_full(noted.inner()));
-                text.push_str(warning(&call.tool, &call.trace, repeatable, error, found, unknowns));
+                text.push_str(&warning(
+                    &call.tool,
+                    &call.trace,
+                    repeatable,
+                    error,
+                    found,
+                    unknowns,
+                ));
                 text.push_str(&advice(&call.trace, error, found));
                 let notes = noted.map(Noted::notes).unwrap_or_default();
                 let notes = iter::once(text).chain(notes.iter().map(ToString::to_string));

@@ -1,7 +1,7 @@
 //! What the model must know beside a failure: whether the call may have run, and where to turn to.
 use super::failure::Conflict;
 use super::unknowns::{BlockedByEqual, Trace, Unknowns, ask_about, leaves_unknown};
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 use tr_core::{
     BoxError, Classification, DefaultPolicy, Effect, Ran, RequestPolicy, ToolCall, ToolOutcome,
     canonical::Key, code,
@@ -139,19 +139,24 @@ pub(super) fn warning(
     error: &BoxError,
     found: Classification<'_>,
     unknowns: &Unknowns,
-) -> &'static str {
-    match (found.code, found.ran) {
+) -> Cow<'static, str> {
+    let text = match (found.code, found.ran) {
         _ if error.is::<BlockedByEqual>() => CHECK_FIRST,
         (code::IDEMPOTENCY_IN_FLIGHT, _) => STILL_RUNS,
         (code::CIRCUIT_OPEN, Ran::No) if unknowns.has_of(tool) => BREAKER_OF_UNKNOWN,
-        (code::CIRCUIT_OPEN, Ran::No) => BREAKER,
+        (code::CIRCUIT_OPEN, Ran::No) => {
+            let Some(after) = found.retry_after() else { return BREAKER.into() };
+            let seconds = after.as_millis().div_ceil(1_000);
+            return format!(" (it did not run; try again in {seconds} s)").into();
+        }
         _ if error.is::<Conflict>() => "",
         (code::IDEMPOTENCY_CONFLICT, Ran::No) if trace.is_of_caller => OTHER_CALLER,
         (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
         // What may have run is an earlier call, and not this one.
         (code::STORE_UNAVAILABLE, Ran::Yes | Ran::Unknown) => CHECK_FIRST,
         (_, ran) => repeatable.of_error(ran),
-    }
+    };
+    text.into()
 }
 
 /// Where the model turns to after a call that may have run; empty if it has no record and blocks itself.
