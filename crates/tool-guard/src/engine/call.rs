@@ -15,7 +15,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use tr_core::{ToolCall, canonical::Pointer, internal::lock};
+use tr_core::{Json, ToolCall, canonical::Pointer, internal::lock};
 
 /// A client's call: its line, and the positions of the parts that the guard may replace.
 #[derive(Debug)]
@@ -55,18 +55,21 @@ impl McpCall {
         }
     }
 
-    /// The call with this key of the server's at a place in its arguments; `None` if they have no such place.
-    pub(crate) fn with_server_key(&self, at: &Pointer, key: ServerKey) -> Option<Self> {
+    /// The call with this key of the server's at a place in its arguments, and the arguments with it; `None` if they have
+    /// no such place.
+    pub(crate) fn with_server_key(&self, at: &Pointer, key: ServerKey) -> Option<(Self, Json)> {
         let Line::One(message) = jsonrpc::read(&self.line) else { return None };
         let arguments = Params::of(&message).arguments?;
         let (place, text) = params::text_put(arguments.get(), at, key.text())?;
+        let mut changed = arguments.get().to_owned();
+        changed.replace_range(place.clone(), &text);
         let start = jsonrpc::range(&self.line, arguments).start;
         let place = start + place.start..start + place.end;
         let moved = |part: &Range<usize>| {
             let by = |at: usize| if at >= place.end { at - place.len() + text.len() } else { at };
             by(part.start)..by(part.end)
         };
-        Some(Self {
+        let call = Self {
             line: jsonrpc::splice(&self.line, &[(place.clone(), &text)]),
             id_range: moved(&self.id_range),
             token: self.token.as_ref().map(|(token, part)| (token.clone(), moved(part))),
@@ -75,7 +78,8 @@ impl McpCall {
             trace: self.trace,
             server_key: Some(key),
             ..Self::new(self.id.clone(), &self.tool)
-        })
+        };
+        Some((call, Json::from_text(changed).ok()?))
     }
 
     /// The client's call behind a guarded call.

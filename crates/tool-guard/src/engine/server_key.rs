@@ -7,7 +7,10 @@ use super::{
 };
 use crate::wire::params;
 use std::sync::Arc;
-use tool_reliability::{idempotency::DedupeRecord, telemetry::TARGET};
+use tool_reliability::{
+    idempotency::{DedupeRecord, RecordState},
+    telemetry::TARGET,
+};
 use tr_core::{
     BoxError, FencingToken, SystemClock, ToolCall, ToolOutcome, WallClock, call::Attachment,
     canonical::Key,
@@ -17,7 +20,7 @@ use tr_core::{
 type Keyed = (Arc<McpCall>, ToolCall, Option<Key>);
 
 /// Puts the server's key into the call, if its tool has one: that of the call of unknown outcome that it repeats, by its
-/// own record or as the one that blocks it, else its own, else a new one. Nothing blocks such a repeat.
+/// own record or as the one that blocks it, else its own, else a new one. Such a repeat is not blocked.
 pub(super) async fn put(
     link: &ServerLink,
     (mcp, mut call): (Arc<McpCall>, ToolCall),
@@ -28,16 +31,17 @@ pub(super) async fn put(
     let now = SystemClock.unix_ms();
     let is_valid = |it: &ServerKey| it.is_valid(tool.server_key_ttl, now);
     let record = match call.parts().idempotency.id {
-        Some(id) => link
-            .record(&id.key)
-            .await
-            .filter(|it| it.request.params_digest == id.digest.to_string()),
+        Some(id) => link.record(&id.key).await.filter(|it| {
+            matches!(it.state, RecordState::Inflight | RecordState::Unknown)
+                && it.request.params_digest == id.digest.to_string()
+        }),
         None => None,
     };
-    let before = match (&record, &*blocked) {
-        (Some(record), _) => Some(ServerKey::of(record)),
-        (None, Some(by)) => Some(by.server_key.clone()),
-        (None, None) => None,
+    // Its own call of unknown outcome, else the one that blocks it.
+    let (before, repeated) = match (&record, &*blocked) {
+        (Some(record), _) => (Some(ServerKey::of(record)), None),
+        (None, Some(by)) => (Some(by.server_key.clone()), by.key),
+        (None, None) => (None, None),
     };
     // What was sent without a key, or too long ago, is not repeated.
     let before = match before.map(|key| key.filter(is_valid)) {
@@ -53,7 +57,8 @@ pub(super) async fn put(
     };
     let new = || ServerKey::new(given.unwrap_or_else(uuid), now);
     let key = before.unwrap_or_else(new);
-    let Some(mcp) = mcp.with_server_key(pointer, key) else {
+    let Some((mcp, params)) = mcp.with_server_key(pointer, key).map(|it| (Arc::new(it.0), it.1))
+    else {
         let place = pointer.to_string();
         tracing::warn!(target: TARGET, event = "server_key_has_no_place", tool = tool.tool.name(), place);
         return (mcp, call, None);
@@ -61,14 +66,15 @@ pub(super) async fn put(
     if !why.is_empty() {
         tracing::info!(target: TARGET, event = "server_key_put", tool = tool.tool.name(), why);
     }
-    let (mcp, parts) = (Arc::new(mcp), call.parts_mut());
+    *blocked = None;
+    let parts = call.parts_mut();
+    parts.params = params;
     parts.attachment = Attachment::new(mcp.clone());
     parts.hints.expected_retry_safe = true;
     parts.idempotency.repeats = record.map(|it| it.epoch);
     if let (Some(about), Some(key)) = (&mut parts.idempotency.about, &mcp.server_key) {
         *about = format!("{about}\n{}: {key}", ServerKey::NOTED).into();
     }
-    let repeated = blocked.take().and_then(|by| by.key);
     (mcp, call, repeated)
 }
 

@@ -75,6 +75,16 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
         &["tools.*.keys.late"],
     ),
     (
+        "crates/tool-guard/tests/it/mcp/server_key.rs",
+        "a_model_that_asks_again_repeats_the_call_of_unknown_outcome_and_then_makes_another",
+        &["tools.*.keys.server_key"],
+    ),
+    (
+        "crates/tool-guard/tests/it/mcp/server_key.rs",
+        "after_the_time_that_the_server_knows_a_key_nothing_is_repeated",
+        &["tools.*.keys.server_key_ttl"],
+    ),
+    (
         "tests/serve/main.rs",
         "a_key_aware_tool_gets_the_key_and_its_own_method",
         &["tools.*.url", "tools.*.method"],

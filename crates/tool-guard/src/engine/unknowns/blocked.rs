@@ -1,5 +1,6 @@
 //! What is said of a call that was not made, because an equal one may have run.
 use crate::terminal::short_id;
+use serde_json::Value;
 use std::{fmt, time::Duration};
 use tool_reliability::{idempotency::DedupeRecord, telemetry::TARGET};
 use tr_core::{FailureInfo, Ran, ToolCall, Verdict, canonical::Key, code, printable, rfc3339};
@@ -163,7 +164,8 @@ pub(crate) struct ServerKey {
 
 impl fmt::Display for ServerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.since, printable(&self.text))
+        // As JSON it is one line, whatever it holds.
+        write!(f, "{} {}", self.since, Value::from(&*self.text))
     }
 }
 
@@ -182,7 +184,7 @@ impl ServerKey {
     /// The key of this record's call.
     pub(crate) fn of(record: &DedupeRecord) -> Option<Self> {
         let (since, text) = record.request.about.get(Self::NOTED)?.split_once(' ')?;
-        Some(Self { text: text.into(), since: since.parse().ok()? })
+        Some(Self { text: serde_json::from_str(text).ok()?, since: since.parse().ok()? })
     }
 
     /// Whether the server may be taken to know it still.

@@ -32,7 +32,7 @@ struct Shop {
 
 fn declare(ledger: &Path, more: &str) -> Vec<String> {
     let catalog = ledger.with_extension("toml");
-    let text = format!("[tools.pay]\nkeys = {{ server_key = \"/idempotency_key\"{more} }}\n");
+    let text = format!("[tools.pay.keys]\nserver_key = \"/idempotency_key\"\n{more}\n");
     fs::write(&catalog, text).unwrap();
     vec!["--catalog".into(), catalog.to_str().unwrap().into()]
 }
@@ -162,9 +162,24 @@ fn a_repeat_under_the_same_id_has_the_same_key_also_of_a_guard_that_was_started_
     }
 }
 
+/// Of any letters; the arguments' schema may ask for it.
+#[test]
+fn a_key_comes_back_as_it_was_and_counts_as_an_argument() {
+    const ODD: &str = " order 42:\u{202e} \u{85}";
+    let schema = "[tools.pay.input_schema]\nrequired = [\"idempotency_key\"]";
+    let mut shop = Shop::new(schema, &[]);
+    let meta = || json!({ "idempotencyKey": "order-42" });
+    shop.set("lost");
+    assert!(shop.pay(1, Some(ODD), meta()).contains("lost"));
+    shop.unset("lost");
+    shop.again();
+    assert_eq!(shop.pay(2, None, meta()), "paid");
+    assert!(shop.keys().iter().all(|key| key == ODD), "{:?}", shop.keys());
+}
+
 #[test]
 fn after_the_time_that_the_server_knows_a_key_nothing_is_repeated() {
-    let mut shop = Shop::new(", server_key_ttl = \"1ms\"", &[]);
+    let mut shop = Shop::new("server_key_ttl = \"1ms\"", &[]);
     shop.set("lost");
     assert!(shop.pay(1, None, by_model(1)).contains("lost"));
     let runs = shop.keys().len();
