@@ -5,6 +5,7 @@ use super::{
     end::{Complaint, ModelEnd},
     words::{Found, Search},
 };
+use arrayvec::ArrayVec;
 
 /// What the answer's parts so far say about its end.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +70,7 @@ impl Evidence {
     }
 
     /// A string value ends.
-    pub(super) fn text(&mut self, place: Place, key: &[u8], look: Look, word: &Word) {
+    pub(super) fn text(&mut self, place: Place, key: &[u8], look: Look, word: &[u8]) {
         if look == Look::Search {
             let found = self.search.found();
             return match (place, key) {
@@ -83,7 +84,6 @@ impl Evidence {
                 }
             };
         }
-        let word = word.get();
         match (place, key) {
             (Place::Root, b"type") => self.event(word),
             (Place::Root | Place::Delta, b"stop_reason") => {
@@ -169,28 +169,11 @@ impl Evidence {
 }
 
 /// The beginning of a word, as long as the longest that matters.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Word {
-    bytes: [u8; 32],
-    len: usize,
-}
+pub(super) type Word = ArrayVec<u8, 32>;
 
-impl Word {
-    pub(super) fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    pub(super) fn push(&mut self, byte: u8) {
-        if let Some(next) = self.bytes.get_mut(self.len) {
-            *next = byte;
-        }
-        self.len = self.len.saturating_add(1);
-    }
-
-    /// All of it, or as much as fits.
-    pub(super) fn get(&self) -> &[u8] {
-        &self.bytes[..self.len.min(self.bytes.len())]
-    }
+/// Appends to a word as much as fits.
+pub(super) fn append(word: &mut Word, bytes: impl IntoIterator<Item = u8>) {
+    word.extend(bytes.into_iter().take(word.remaining_capacity()));
 }
 
 /// A place in a body or in an event; the elements of an array have the array's place.
@@ -224,11 +207,8 @@ pub(super) enum Place {
 }
 
 /// How a string is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Skipped.
-    #[default]
-    Past,
     /// As a member's name.
     Name,
     /// As a short word.
@@ -263,15 +243,7 @@ impl Place {
             (Self::Error, _)
             | (Self::Root, b"code" | b"message")
             | (Self::Root | Self::Choice | Self::Response, b"error") => Look::Search,
-            (Self::Root, b"type" | b"stop_reason" | b"status")
-            | (Self::Delta, b"stop_reason")
-            | (Self::Choice | Self::Candidate, b"finish_reason" | b"finishReason")
-            | (Self::Said, b"refusal")
-            | (Self::Response, b"status")
-            | (Self::Details, b"reason")
-            | (Self::OutputContent, b"type")
-            | (Self::Feedback, b"blockReason") => Look::Word,
-            _ => Look::Past,
+            _ => Look::Word,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Splits an event stream into lines.
 use super::{
-    evidence::{Evidence, Word},
+    evidence::{Evidence, Word, append},
     walk::Walk,
 };
 use memchr::memchr2;
@@ -52,10 +52,10 @@ impl Lines {
             let Some((&byte, rest)) = part.split_first() else { return };
             part = rest;
             if byte != b':' {
-                self.word.push(byte);
+                append(&mut self.word, [byte]);
                 continue;
             }
-            self.line = match self.word.get() {
+            self.line = match &*self.word {
                 b"data" => Line::Data,
                 b"event" => Line::Event,
                 _ => Line::Other,
@@ -67,11 +67,7 @@ impl Lines {
                 walk.push(part, evidence);
                 self.has_data |= walk.is_begun;
             }
-            Line::Event => {
-                for &byte in part.iter().filter(|byte| **byte != b' ') {
-                    self.word.push(byte);
-                }
-            }
+            Line::Event => append(&mut self.word, part.iter().copied().filter(|it| *it != b' ')),
             Line::Name | Line::Other => {}
         }
     }
@@ -80,8 +76,8 @@ impl Lines {
         match self.line {
             // Consecutive data lines form one text.
             Line::Data => walk.push(b"\n", evidence),
-            Line::Event if self.word.get() == b"error" => evidence.named_error(),
-            Line::Name if self.word.get().is_empty() => {
+            Line::Event if *self.word == *b"error" => evidence.named_error(),
+            Line::Name if self.word.is_empty() => {
                 evidence.end_of_event();
                 *walk = Walk::default();
             }

@@ -1,5 +1,5 @@
 //! Walks over JSON in pieces, and keeps only the current position.
-use super::evidence::{Evidence, Look, Place, Word};
+use super::evidence::{Evidence, Look, Place, Word, append};
 use memchr::memchr2;
 
 /// The number of levels whose kind is tracked; deeper ones are skipped.
@@ -71,22 +71,22 @@ impl Walk {
                     b',' | b':' | b'"' | b'{' | b'}' | b'[' | b']' | b' ' | b'\t' | b'\r'
                     | b'\n' => {
                         self.at = Position::Gap;
-                        evidence.bare(self.place(), self.key.get(), self.word.get());
+                        evidence.bare(self.place(), &self.key, &self.word);
                         piece
                     }
                     _ => {
-                        self.word.push(byte);
+                        append(&mut self.word, [byte]);
                         rest
                     }
                 },
-                // Most of an answer is skipped text.
-                Position::Text(Look::Past, Escape::No) => match memchr2(b'"', b'\\', piece) {
-                    Some(at) => {
-                        self.inside(piece[at], Look::Past, Escape::No, evidence);
-                        &piece[at + 1..]
-                    }
-                    None => return,
-                },
+                // Most of an answer is text.
+                Position::Text(look, Escape::No) => {
+                    let end = memchr2(b'"', b'\\', piece).unwrap_or(piece.len());
+                    self.read(&piece[..end], look, evidence);
+                    let Some(&byte) = piece.get(end) else { return };
+                    self.inside(byte, look, Escape::No, evidence);
+                    &piece[end + 1..]
+                }
                 Position::Text(look, escape) => {
                     self.inside(byte, look, escape, evidence);
                     rest
@@ -107,7 +107,7 @@ impl Walk {
                 self.at = Position::Text(Look::Name, Escape::No);
             }
             b'"' => {
-                let look = self.place().look(self.key.get());
+                let look = self.place().look(&self.key);
                 self.begin_value();
                 self.at = Position::Text(look, Escape::No);
                 if look == Look::Search {
@@ -117,7 +117,7 @@ impl Walk {
             _ => {
                 self.is_broken |= self.expects_name;
                 self.begin_value();
-                self.word.push(byte);
+                append(&mut self.word, [byte]);
                 self.at = Position::Bare;
             }
         }
@@ -128,16 +128,16 @@ impl Walk {
         self.word.clear();
     }
 
-    /// A byte of a string.
+    /// The end of a string, or a byte of an escape.
     fn inside(&mut self, byte: u8, look: Look, escape: Escape, evidence: &mut Evidence) {
         let next = match (escape, byte) {
             (Escape::No, b'"') => {
                 self.at = Position::Gap;
                 if look == Look::Name {
-                    self.key = self.word;
+                    self.key = std::mem::take(&mut self.word);
                     return;
                 }
-                return evidence.text(self.place(), self.key.get(), look, &self.word);
+                return evidence.text(self.place(), &self.key, look, &self.word);
             }
             (Escape::No, b'\\') => Escape::Begun,
             (Escape::Begun, b'u') => Escape::Unicode(0, 0),
@@ -147,31 +147,23 @@ impl Walk {
                     Escape::Unicode(digits + 1, number)
                 } else {
                     let char = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
-                    let mut utf8 = [0; 4];
-                    for &byte in char.encode_utf8(&mut utf8).as_bytes() {
-                        self.read(byte, look, evidence);
-                    }
+                    self.read(char.encode_utf8(&mut [0; 4]).as_bytes(), look, evidence);
                     Escape::No
                 }
             }
             _ => {
-                let is_escape = matches!(escape, Escape::Begun);
-                let byte = match byte {
-                    b'n' | b'r' | b't' if is_escape => b' ',
-                    _ => byte,
-                };
-                self.read(byte, look, evidence);
+                let byte = if matches!(byte, b'n' | b'r' | b't') { b' ' } else { byte };
+                self.read(&[byte], look, evidence);
                 Escape::No
             }
         };
         self.at = Position::Text(look, next);
     }
 
-    fn read(&mut self, byte: u8, look: Look, evidence: &mut Evidence) {
+    fn read(&mut self, text: &[u8], look: Look, evidence: &mut Evidence) {
         match look {
-            Look::Past => {}
-            Look::Name | Look::Word => self.word.push(byte),
-            Look::Search => evidence.search.push(&[byte]),
+            Look::Name | Look::Word => append(&mut self.word, text.iter().copied()),
+            Look::Search => evidence.search.push(text),
         }
     }
 
@@ -181,7 +173,7 @@ impl Walk {
         let outer = self.place();
         let place = match self.depth {
             0 => Place::Root,
-            _ if self.is_in_object() => outer.of_member(self.key.get()),
+            _ if self.is_in_object() => outer.of_member(&self.key),
             _ => outer,
         };
         if self.depth < LEVELS {
