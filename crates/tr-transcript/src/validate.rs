@@ -116,8 +116,8 @@ impl Validator {
             self.open_step(message, rules);
         }
         if rules.signs_steps {
-            for (at, block, id, name) in self.turn.take(self.len, message) {
-                self.report_about(Fault::MissingSignature, at, Some(block), Some(&id), name);
+            for (at, block, fault, id, name) in self.turn.take(self.len, message) {
+                self.report_about(fault, at, Some(block), Some(&id), name);
             }
         }
         self.last = Some(message.role());
@@ -326,9 +326,8 @@ impl Validator {
 
     fn close(&mut self, step: Option<Step>, fault: Fault) {
         let Some(step) = step.filter(Step::waits) else { return };
-        for open in step.into_waiting() {
-            let OpenUse { message, block, key, noun, .. } = open;
-            self.report_about(fault, message, Some(block), Some(&key.id), noun.into());
+        for OpenUse { message, block, key, noun, .. } in step.waiting() {
+            self.report_about(fault, *message, Some(*block), Some(&key.id), (*noun).into());
         }
     }
 
@@ -352,13 +351,12 @@ impl Validator {
         if rules.results == Results::Items {
             return self.extend_step(uses);
         }
+        let Some(OpenUse { block, key, .. }) = uses.first() else { return };
+        if rules.follows_user.is_some() && self.last != Some(Role::User) {
+            self.report(Fault::UseOutOfTurn, at, Some(*block), Some(&key.id));
+        }
         let mut step = Step::new(at, false);
         step.extend(uses);
-        let Some(OpenUse { block, key, .. }) = step.first() else { return };
-        if rules.follows_user.is_some() && self.last != Some(Role::User) {
-            let (block, id) = (*block, key.id.clone());
-            self.report(Fault::UseOutOfTurn, at, Some(block), Some(&id));
-        }
         self.step = Some(step);
     }
 }

@@ -53,11 +53,6 @@ impl Step {
         }
     }
 
-    /// The first use of the step.
-    pub(super) fn first(&self) -> Option<&OpenUse> {
-        self.uses.first()
-    }
-
     /// Whether a use waits.
     pub(super) const fn waits(&self) -> bool {
         self.waiting > 0
@@ -66,11 +61,6 @@ impl Step {
     /// The uses that wait.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &OpenUse> {
         self.uses[self.first..].iter().filter(|open| open.waits)
-    }
-
-    /// The uses that wait.
-    pub(super) fn into_waiting(self) -> impl Iterator<Item = OpenUse> {
-        self.uses.into_iter().skip(self.first).filter(|open| open.waits)
     }
 
     /// Assigns a result to the first waiting use with its key: pairs are made in order. Returns

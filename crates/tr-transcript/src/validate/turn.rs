@@ -13,22 +13,24 @@ pub(super) struct Turn {
     /// One of its steps is signed.
     is_signed: bool,
     /// The first uses of unsigned steps, while no step is signed.
-    unsigned: Vec<FirstUse>,
+    unsigned: Vec<FaultyUse>,
 }
 
-/// The first use of a step: message, block, id and name.
-pub(super) type FirstUse = (usize, usize, Name, Box<str>);
+/// A use with a fault: message, block, the fault, id and name.
+pub(super) type FaultyUse = (usize, usize, Fault, Name, Box<str>);
 
 impl Turn {
     /// Takes the message at `at`; returns the uses that lack a signature. If one step of a turn is
     /// signed, each must be: the model signs all of them or none.
-    pub(super) fn take(&mut self, at: usize, message: &Message) -> Vec<FirstUse> {
+    pub(super) fn take(&mut self, at: usize, message: &Message) -> Vec<FaultyUse> {
         if message.begins_turn() {
             *self = Self::default();
         }
         let first =
             message.blocks().iter().enumerate().find_map(|(block, part)| match &part.kind {
-                Kind::Use { id, name, .. } => Some((at, block, id.clone(), name.clone())),
+                Kind::Use { id, name, .. } => {
+                    Some((at, block, Fault::MissingSignature, id.clone(), name.clone()))
+                }
                 _ => None,
             });
         let Some(first) = first else { return Vec::new() };
@@ -43,21 +45,10 @@ impl Turn {
 /// The uses of the turn that have no result yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServerUses {
-    open: HashMap<Name, ServerUse>,
+    open: HashMap<Name, FaultyUse>,
     /// No message before this one has such a use.
     pub(super) first: Option<usize>,
 }
-
-#[derive(Clone, Debug)]
-struct ServerUse {
-    message: usize,
-    block: usize,
-    name: Box<str>,
-    is_direct: bool,
-}
-
-/// A use without its result: message, block, the fault, id and name.
-pub(super) type Unanswered = (usize, usize, Fault, Name, Box<str>);
 
 impl ServerUses {
     /// Those after these messages.
@@ -73,12 +64,13 @@ impl ServerUses {
     /// Takes the message at `at`; returns the uses that stay without results: the provider runs the
     /// tool before the model's turn ends, perhaps after the results of other tools, so the result
     /// may come in a later message of the model's.
-    pub(super) fn take(&mut self, at: usize, message: &Message) -> Vec<Unanswered> {
+    pub(super) fn take(&mut self, at: usize, message: &Message) -> Vec<FaultyUse> {
         for (block, part) in message.blocks().iter().enumerate() {
             match &part.kind {
                 Kind::ServerUse { id, name, is_direct } => {
-                    let (name, is_direct) = (name.clone(), *is_direct);
-                    let used = ServerUse { message: at, block, name, is_direct };
+                    let fault =
+                        if *is_direct { Fault::UnansweredServerUse } else { Fault::OpenServerUse };
+                    let used = (at, block, fault, id.clone(), name.clone());
                     self.open.insert(id.clone(), used);
                 }
                 Kind::ServerResult(id) => drop(self.open.remove(id)),
@@ -89,12 +81,7 @@ impl ServerUses {
         if self.first.is_none() || !ends_turn(message) {
             return Vec::new();
         }
-        let open = mem::take(self).open.into_iter().map(|(id, used)| {
-            let ServerUse { message, block, name, is_direct } = used;
-            let fault = if is_direct { Fault::UnansweredServerUse } else { Fault::OpenServerUse };
-            (message, block, fault, id, name)
-        });
-        let mut open: Vec<_> = open.collect();
+        let mut open: Vec<_> = mem::take(self).open.into_values().collect();
         open.sort_unstable_by_key(|(message, block, ..)| (*message, *block));
         open
     }
