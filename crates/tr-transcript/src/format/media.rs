@@ -18,6 +18,14 @@ const WIDE: usize = 2_000;
 /// How much of an image is decoded at first; more where its size stands further back.
 const HEAD: usize = 64 << 10;
 
+/// The types of images that the provider takes.
+const TYPES: [(&str, ImageType); 4] = [
+    ("image/png", ImageType::Png),
+    ("image/jpeg", ImageType::Jpeg),
+    ("image/gif", ImageType::Gif),
+    ("image/webp", ImageType::Webp),
+];
+
 /// How many images a block is, or a result has, and why the provider refuses one of them, or a document.
 pub(super) fn seen(block: &str) -> (usize, Option<Refused>) {
     let wire = Members::of(block, &["type", "source", "content"]).unwrap_or_default();
@@ -67,16 +75,10 @@ fn too_wide(data: &str) -> Option<Refused> {
 }
 
 fn unread_image(media: &str, data: &str) -> Option<String> {
-    let expected = match media {
-        "image/png" => ImageType::Png,
-        "image/jpeg" => ImageType::Jpeg,
-        "image/gif" => ImageType::Gif,
-        "image/webp" => ImageType::Webp,
-        _ => {
-            let known = "'image/jpeg', 'image/png', 'image/gif' or 'image/webp'";
-            return Some(format!("Input should be {known}"));
-        }
-    };
+    if !TYPES.iter().any(|(name, _)| *name == media) {
+        let known = "'image/jpeg', 'image/png', 'image/gif' or 'image/webp'";
+        return Some(format!("Input should be {known}"));
+    }
     if data.is_empty() {
         return Some("image cannot be empty".into());
     }
@@ -86,17 +88,13 @@ fn unread_image(media: &str, data: &str) -> Option<String> {
     }
     let unknown = || Some("Could not process image".into());
     let Some(head) = decoded(head_of(data)) else { return unknown() };
-    let real = match image_type(&head) {
-        Ok(it) if it == expected => return None,
-        Ok(ImageType::Png) => "image/png",
-        Ok(ImageType::Jpeg) => "image/jpeg",
-        Ok(ImageType::Gif) => "image/gif",
-        Ok(ImageType::Webp) => "image/webp",
-        _ => return unknown(),
-    };
-    Some(format!(
-        "The image was specified using the {media} media type, but the image appears to be a {real} image"
-    ))
+    let found = image_type(&head).ok();
+    match TYPES.iter().find(|(_, it)| Some(*it) == found) {
+        Some((real, _)) => (*real != media).then(|| format!(
+            "The image was specified using the {media} media type, but the image appears to be a {real} image"
+        )),
+        None => unknown(),
+    }
 }
 
 fn document(wire: &Members<'_>) -> Option<Refused> {
