@@ -2,7 +2,6 @@
 use arrayvec::ArrayString;
 use std::{
     borrow::Borrow,
-    fmt,
     hash::{Hash, Hasher},
     ops::Deref,
 };
@@ -11,7 +10,7 @@ use std::{
 const SHORT: usize = 36;
 
 /// The id of an entry, a group or a call.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
     Short(ArrayString<SHORT>),
     Long(Box<str>),
@@ -43,11 +42,5 @@ impl Borrow<str> for Name {
 impl Hash for Name {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (**self).hash(state);
-    }
-}
-
-impl fmt::Debug for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
