@@ -1,4 +1,5 @@
 //! What this crate writes into transcripts, and how it recognises that.
+use super::refused::CACHE;
 use crate::json::{self, Members};
 use serde_json::value::RawValue;
 
@@ -46,11 +47,10 @@ fn plain_text(content: &RawValue) -> String {
 
 /// `text` with the cache mark of `was`, which it replaces.
 pub(crate) fn with_mark_of(text: String, was: &str) -> String {
-    const MARK: &str = "cache_control";
     let marks = json::members(was).unwrap_or_default();
-    let Some(mark) = marks.get(MARK) else { return text };
+    let Some(mark) = marks.get(CACHE) else { return text };
     match json::members(&text) {
-        Ok(members) if !members.contains_key(MARK) => json::set_member(&text, MARK, mark.get()),
+        Ok(members) if !members.contains_key(CACHE) => json::set_member(&text, CACHE, mark.get()),
         _ => text,
     }
 }
