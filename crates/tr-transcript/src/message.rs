@@ -46,8 +46,8 @@ pub(crate) struct Body {
     /// The member that holds the blocks: the content, or the list of tool calls.
     pub(crate) list: Option<Range<usize>>,
     pub(crate) blocks: Vec<Block>,
-    /// Whether it is the system's prompt, which a reset keeps.
-    pub(crate) is_system: bool,
+    /// Whether it is the system's prompt in a message of the user's.
+    pub(crate) is_prompt: bool,
     /// The item's id, in a form of items.
     pub(crate) item: Option<Item>,
     /// Whether a part carries a thought signature, in a form where parts may.
@@ -226,7 +226,7 @@ impl Message {
     /// Whether a reset of the session keeps it.
     #[must_use]
     pub fn is_system_prompt(&self) -> bool {
-        self.body.is_system
+        self.body.is_prompt || self.role() == Role::System
     }
 
     /// Whether it may stand anywhere without effect: a system message without content.

@@ -60,10 +60,9 @@ impl Form for Anthropic {
         let (role, content) = (role(&wire)?, wire.present("content"));
         let has_shape = known::has_shape(content, true);
         let is_known = matches!(role, Role::User | Role::Assistant | Role::System) && has_shape;
-        let unknown = known::message(&raw, &MEMBERS, content);
-        let unknown = if is_known { unknown } else { Some(Unknown::Content) };
+        let unknown = known::message(&raw, &MEMBERS, content, is_known);
         let is_ours = wire.string("model").is_none_or(|model| is_ours(&model));
-        let (mut blocks, mut is_system, mut images) = (Vec::new(), role == Role::System, 0);
+        let (mut blocks, mut is_prompt, mut images) = (Vec::new(), false, 0);
         let list = wire.get("content").filter(|_| has_shape);
         let list = list.map(|content| json::span(&raw, content.get()));
         if let Some(content) = content {
@@ -77,8 +76,8 @@ impl Form for Anthropic {
             } else if let Ok(elements) = json::elements(content.get()) {
                 for element in elements {
                     let wire = Members::of(element, &BLOCK).ok();
-                    let is_prompt = wire.as_ref().is_some_and(|it| it.is_true("isSystemPrompt"));
-                    is_system |= role == Role::User && is_prompt;
+                    is_prompt |= role == Role::User
+                        && wire.as_ref().is_some_and(|it| it.is_true("isSystemPrompt"));
                     let unknown = wire.as_ref().and_then(|wire| unknown_in(element, wire));
                     let kind = match wire.as_ref().map_or(Kind::Unread, |wire| kind(&raw, wire)) {
                         // Its content is in an unknown member.
@@ -96,7 +95,7 @@ impl Form for Anthropic {
             }
         }
         let refused = refused(content).map(Box::new);
-        let body = Body { role, list, blocks, is_system, unknown, refused, ..Body::of(raw) };
+        let body = Body { role, list, blocks, is_prompt, unknown, refused, ..Body::of(raw) };
         Ok(Body { images, ..body })
     }
 

@@ -79,15 +79,11 @@ impl Form for Gemini {
             Block { unknown: unknown(part), refused, ..block }.add_to(&mut blocks);
         }
         let is_signed = blocks.iter().any(|block| is_signed(&raw[block.span.clone()]));
-        let is_system = role == Role::System;
-        let unknown = match role {
-            Role::Other => Some(Unknown::Content),
-            _ if !is_list => Some(Unknown::Content),
-            _ => known::message(&raw, &["role", "parts"], content),
-        };
+        let is_known = role != Role::Other && is_list;
+        let unknown = known::message(&raw, &["role", "parts"], content, is_known);
         let refused = Refused::new(Fault::RefusedRole, "role", Why::Place);
-        let refused = is_system.then_some(refused).map(Box::new);
-        Ok(Body { role, list, blocks, is_system, is_signed, unknown, refused, ..Body::of(raw) })
+        let refused = (role == Role::System).then_some(refused).map(Box::new);
+        Ok(Body { role, list, blocks, is_signed, unknown, refused, ..Body::of(raw) })
     }
 
     fn evidence(&self, message: &str) -> usize {

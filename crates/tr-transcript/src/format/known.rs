@@ -71,9 +71,17 @@ pub(super) fn has_shape(content: Option<&RawValue>, takes_text: bool) -> bool {
     })
 }
 
-/// Whether a message has unknown parts. `known` are the members of its form, and `content` is the
-/// content that they hold.
-pub(super) fn message(raw: &str, known: &[&str], content: Option<&RawValue>) -> Option<Unknown> {
+/// Whether a message has unknown parts. `known` are the members of its form, `content` is the
+/// content that they hold, and `is_known` says whether its role and its content's type are known.
+pub(super) fn message(
+    raw: &str,
+    known: &[&str],
+    content: Option<&RawValue>,
+    is_known: bool,
+) -> Option<Unknown> {
+    if !is_known {
+        return Some(Unknown::Content);
+    }
     let members = json::members(raw).unwrap_or_default();
     let others = members
         .iter()

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     json::{self, Members, Piece, quote},
-    message::{Block, Body, Kind, Message, Role, Unknown},
+    message::{Block, Body, Kind, Message, Role},
     validate::{Fault, Finding},
 };
 use serde_json::value::RawValue;
@@ -83,15 +83,11 @@ impl Form for Chat {
                 Block { unknown, refused, ..block }.add_to(&mut blocks);
             }
         }
-        let is_system = role == Role::System;
         let says = wire.get("tool_calls").filter(|_| !blocks.is_empty()).or(content);
-        let unknown = match role {
-            Role::Other => Some(Unknown::Content),
-            _ if !known::has_parts(content, &PARTS) => Some(Unknown::Content),
-            _ => known::message(&raw, &MEMBERS, says),
-        };
+        let is_known = role != Role::Other && known::has_parts(content, &PARTS);
+        let unknown = known::message(&raw, &MEMBERS, says, is_known);
         let refused = refused(&wire, role).map(Box::new);
-        Ok(Body { role, list, blocks, is_system, unknown, refused, ..Body::of(raw) })
+        Ok(Body { role, list, blocks, unknown, refused, ..Body::of(raw) })
     }
 
     fn evidence(&self, message: &str) -> usize {

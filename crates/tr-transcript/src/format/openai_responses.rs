@@ -117,15 +117,11 @@ impl Form for Responses {
                 role => role,
             };
             let (list, item) = (at(content), item(&raw, own_id));
-            let is_system = role == Role::System;
-            let unknown = match role {
-                Role::Other => Some(Unknown::Content),
-                _ if !known::has_parts(content, &PARTS) => Some(Unknown::Content),
-                _ => known::message(&raw, &MESSAGE, content),
-            };
+            let is_known = role != Role::Other && known::has_parts(content, &PARTS);
+            let unknown = known::message(&raw, &MESSAGE, content, is_known);
             let refused = refused_content(content).or_else(|| refused_id(&kind, item.as_ref()?));
             let refused = refused.map(Box::new);
-            return Ok(Body { role, list, is_system, item, unknown, refused, ..Body::of(raw) });
+            return Ok(Body { role, list, item, unknown, refused, ..Body::of(raw) });
         }
         let id = wire.get("call_id").or(own_id);
         // Codex tells the end of a handoff so.

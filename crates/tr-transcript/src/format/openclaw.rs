@@ -63,21 +63,19 @@ impl Form for OpenClaw {
                 Block { unknown, refused, ..block }.add_to(&mut blocks);
             }
         }
-        let is_system = role == Role::System;
+        let is_known = role != Role::Other && known::has_shape(content, true);
         let unknown = match role {
-            Role::Other => Some(Unknown::Content),
-            _ if !known::has_shape(content, true) => Some(Unknown::Content),
             // A repair never removes these messages, so their other unknown members are safe.
-            Role::Assistant => known::message(&raw, &SAYING, wire.get("role"))
+            Role::Assistant => known::message(&raw, &SAYING, wire.get("role"), is_known)
                 .filter(|unknown| *unknown == Unknown::Content),
-            _ => None,
+            _ => (!is_known).then_some(Unknown::Content),
         };
         let api = if role == Role::Assistant { wire.text("api") } else { "".into() };
         let answered_in = form_of(&api);
         let is_unknown = answered_in.is_none() && !api.is_empty();
         let unknown_api = is_unknown.then(|| api.into());
         let body = Body { answered_in, unknown_api, ..Body::of(raw) };
-        Ok(Body { role, list, blocks, is_system, unknown, ..body })
+        Ok(Body { role, list, blocks, unknown, ..body })
     }
 
     fn evidence(&self, message: &str) -> usize {
