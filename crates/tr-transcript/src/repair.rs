@@ -1,6 +1,5 @@
 //! Repairs an invalid transcript: plan first, then apply.
 mod action;
-mod as_text;
 mod doubt;
 mod items;
 mod join;

@@ -1,7 +1,6 @@
 //! Pairs results with uses, wherever they are in the transcript.
 mod copies;
 mod ids;
-mod misplaced;
 mod unpaired;
 
 pub(super) use self::copies::is_random;

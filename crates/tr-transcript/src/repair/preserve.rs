@@ -1,5 +1,4 @@
 //! Mode `preserve`: keeps every answer of a tool, and the record that a call may have run.
-mod items;
 mod messages;
 
 use super::{
