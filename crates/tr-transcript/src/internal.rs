@@ -108,24 +108,12 @@ pub fn as_text(format: Format, result: &str) -> Vec<Message> {
 
 fn alone(format: Format, result: &str) -> Transcript {
     let mut alone = Transcript::new(format);
-    hold_results(format, &[result.to_owned()]).into_iter().for_each(|it| alone.push(it));
+    format.hold_results(&[result.to_owned()]).into_iter().for_each(|it| alone.push(it));
     alone
-}
-
-/// Writes a step with these uses: id, name and input of each.
-#[must_use]
-pub fn write_uses(format: Format, uses: &[(&str, &str, &str)]) -> Vec<Message> {
-    format.write_uses(uses)
 }
 
 /// Writes a result. `used` is the message of its use, if the transcript has it.
 #[must_use]
 pub fn write_result(format: Format, used: Option<&Message>, result: NewResult<'_>) -> String {
     format.form().write_result(&result, used.map_or("", |message| text_of(message, result.id)))
-}
-
-/// Written results as messages.
-#[must_use]
-pub fn hold_results(format: Format, results: &[String]) -> Vec<Message> {
-    format.hold_results(results)
 }

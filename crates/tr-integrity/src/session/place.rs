@@ -47,7 +47,7 @@ impl Session {
         let format = self.transcript.format();
         let text = self.written(&(tool_use, Some(used), result));
         let Some(answer) = self.answer(used, &tool_use.id) else {
-            self.insert(used + 1, internal::hold_results(format, &[text]));
+            self.insert(used + 1, format.hold_results(&[text]));
             self.repair_step(self.step_of(used));
             return used + 1;
         };
@@ -130,7 +130,7 @@ impl Session {
         let format = self.transcript.format();
         let used_before = self.validator.last_use_of(&tool_use.id);
         let ToolUse { id, name, input } = tool_use;
-        let mut pair = internal::write_uses(format, &[(id, name, input)]);
+        let mut pair = format.write_uses(&[(id, name, input)]);
         pair.extend(self.hold(&[(tool_use, None, result)]));
         let at = self.validator.live_step().unwrap_or(self.transcript.len());
         let was_valid = self.validator.is_valid();
@@ -214,7 +214,7 @@ impl Session {
             return Vec::new();
         }
         let written: Vec<_> = results.iter().map(|result| self.written(result)).collect();
-        internal::hold_results(self.transcript.format(), &written)
+        self.transcript.format().hold_results(&written)
     }
 
     fn written(&self, &(tool_use, used, result): &Answered<'_>) -> String {

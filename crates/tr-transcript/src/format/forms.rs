@@ -68,13 +68,17 @@ impl Format {
         self.read(raw).expect("what was written here can be read")
     }
 
-    /// Writes the messages of a step with these uses.
-    pub(crate) fn write_uses(self, uses: &[NewUse<'_>]) -> Vec<Message> {
+    /// Writes the messages of a step with these uses: id, name and input of each.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn write_uses(self, uses: &[NewUse<'_>]) -> Vec<Message> {
         self.form().write_uses(uses).into_iter().map(|raw| self.own(raw)).collect()
     }
 
     /// Writes the messages that hold these results.
-    pub(crate) fn hold_results(self, results: &[String]) -> Vec<Message> {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn hold_results(self, results: &[String]) -> Vec<Message> {
         self.form().hold(results).into_iter().map(|raw| self.own(raw)).collect()
     }
 

@@ -151,7 +151,7 @@ impl Life {
                 self.uses += 1;
                 let ids: Vec<_> = (0..count).map(|n| format!("s{}_{n}", self.uses)).collect();
                 let uses: Vec<_> = ids.iter().map(|id| (&**id, "x", "{}")).collect();
-                let step = internal::write_uses(format, &uses);
+                let step = format.write_uses(&uses);
                 step.into_iter().for_each(|message| self.session.push(message));
                 ids.iter().filter(|_| called).for_each(|id| self.begin(id));
             }
@@ -159,7 +159,7 @@ impl Life {
                 let result =
                     NewResult { id: "nobody", name: "x", content: "said", is_error: false };
                 let result = internal::write_result(format, None, result);
-                let results = internal::hold_results(format, &[result]);
+                let results = format.hold_results(&[result]);
                 results.into_iter().for_each(|message| self.session.push(message));
             }
             Act::Begin => {
