@@ -1,7 +1,7 @@
 //! The session files (JSON lines) of agents such as Claude Code, Codex and OpenClaw.
 //!
 //! Reading: `records`, `piece`, `recover`, `entry`, `outline`, `form`. Checking: `check`, `branch`,
-//! `walk`, `finding`, `report`. Repair in memory: `repaired`, `branch_repair`, `edit`. Repair of a large file
+//! `walk`, `finding`. Repair in memory: `repaired`, `branch_repair`, `edit`. Repair of a large file
 //! in parts: `index`, `part`, `planner`. It works on bytes given to it, and opens no file.
 mod align;
 mod branch;
@@ -29,20 +29,16 @@ mod records;
 mod recover;
 mod relink;
 mod repaired;
-mod report;
 mod session_file;
-mod turn;
-mod undone;
 mod walk;
 
 pub use self::{
     check::FileCheck,
-    checkpoint::FileCheckpoint,
+    checkpoint::{CheckpointError, FileCheckpoint},
     done::{Dropped, FileAction, FileActionKind, FileLoss, FilePlan},
-    finding::{FileFault, FileFinding},
+    finding::{FileBytes, FileFault, FileFinding, FileReport},
     form::FileForm,
     planner::FilePlanner,
     records::{Piece, Record, Records, SkipReason, Skipped},
-    report::{FileBytes, FileReport},
     session_file::SessionFile,
 };

@@ -47,7 +47,6 @@
 //! # Knows nothing of
 //!
 //! layers, sessions and their stores, an async runtime, disks.
-mod checkpoint_error;
 mod file;
 mod format;
 #[doc(hidden)]
@@ -63,11 +62,10 @@ mod transcript;
 mod validate;
 
 pub use self::{
-    checkpoint_error::CheckpointError,
     file::{
-        Dropped, FileAction, FileActionKind, FileBytes, FileCheck, FileCheckpoint, FileFault,
-        FileFinding, FileForm, FileLoss, FilePlan, FilePlanner, FileReport, Piece, Record, Records,
-        SessionFile, SkipReason, Skipped,
+        CheckpointError, Dropped, FileAction, FileActionKind, FileBytes, FileCheck, FileCheckpoint,
+        FileFault, FileFinding, FileForm, FileLoss, FilePlan, FilePlanner, FileReport, Piece,
+        Record, Records, SessionFile, SkipReason, Skipped,
     },
     format::{Format, OUTCOME_UNKNOWN, ReadError},
     message::{Message, Role},

@@ -6,14 +6,14 @@ use super::{
     form::FileForm,
     located::{Located, Place},
     path::{self, Path},
-    relink, undone,
+    relink,
     walk::Walk,
 };
 use crate::{
     format::Applies,
     message::{Blank, Block, Body, Kind, Message, Role, Unknown},
 };
-use std::{borrow::Cow, mem};
+use std::borrow::Cow;
 
 /// The newest entries of a session, and the findings of the older ones.
 #[derive(Debug)]
@@ -56,23 +56,18 @@ impl Branch {
         if let (What::Header { is_openais: false }, Some(members)) =
             (&entry.what, &mut self.members)
         {
-            members.limits = false;
+            members.is_other = true;
         }
         if entry.is_outside() && !matches!(entry.what, What::Leaf { .. }) {
             return;
         }
         if let What::Undone(turns) = entry.what
-            && undone::undo(&mut self.entries, turns, self.settled.is_some())
+            && relink::undo(&mut self.entries, turns, self.settled.is_some())
         {
             return;
         }
         self.cost += cost(&entry);
-        let follows = match (&entry.link, self.entries.last()) {
-            (Link::To(id), Some(last)) => last.is(id),
-            _ => false,
-        };
-        let Place { number, line, offset } = at;
-        self.entries.push(Located { entry, number, line, offset, follows });
+        self.entries.push(Located { entry, place: at });
         if self.cost > self.limit {
             self.settle();
         }
@@ -118,15 +113,16 @@ impl Branch {
         for draft in drafts {
             let message = draft.to_skeleton(&self.entries);
             walk.push(&message, |block| {
-                let at = &self.entries[draft.node(&self.entries, block)];
-                (at.line, at.offset)
+                let Place { line, offset, .. } =
+                    self.entries[draft.node(&self.entries, block)].place;
+                (line, offset)
             });
         }
         let unsure = path.unsure.iter().map(|&node| (node, FileFault::UnsurePlace));
         let unread = path.unread.iter().map(|&node| (node, FileFault::UnreadMessage));
         for (node, fault) in path.phantoms.iter().copied().chain(unsure).chain(unread) {
-            let Located { entry, line, offset, .. } = &self.entries[node];
-            let finding = FileFinding::of_record(fault, *line, *offset);
+            let Located { entry, place } = &self.entries[node];
+            let finding = FileFinding::of_record(fault, place.line, place.offset);
             let parent = match &entry.link {
                 Link::To(parent) if fault.is_of_parent() => Some((&**parent).into()),
                 _ => None,
@@ -185,12 +181,8 @@ impl Branch {
     }
 
     fn keep(&mut self, keeps: Vec<bool>) {
-        let (mut keep, mut is_before_kept) = (keeps.into_iter(), false);
-        self.entries.retain_mut(|located| {
-            let is_kept = keep.next().unwrap_or_default();
-            located.follows &= mem::replace(&mut is_before_kept, is_kept);
-            is_kept
-        });
+        let mut keeps = keeps.into_iter();
+        self.entries.retain(|_| keeps.next().unwrap_or_default());
         self.cost = self.entries.iter().map(|located| cost(&located.entry)).sum();
     }
 }

@@ -2,12 +2,11 @@
 use super::{
     branch::Branch,
     evidence::Evidence,
-    finding::{FileFault, FileFinding},
+    finding::{FileFault, FileFinding, FileReport},
     form::FileForm,
     located::Place,
     outline::read,
     records::{Piece, Record, Records},
-    report::FileReport,
 };
 use crate::{format::Format, json::Members, validate::Severity};
 use std::{

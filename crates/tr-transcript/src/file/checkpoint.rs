@@ -8,10 +8,7 @@ use super::{
     session_file::SessionFile,
     walk::Walk,
 };
-use crate::{
-    checkpoint_error::CheckpointError,
-    message::{Message, Role},
-};
+use crate::message::{Message, Role};
 use serde::Serialize;
 
 /// A point of a session file to which it can be rolled back.
@@ -30,6 +27,18 @@ pub struct FileCheckpoint {
     /// How many records stand before it.
     #[serde(skip)]
     pub records: usize,
+}
+
+/// A checkpoint of a transcript or a file that cannot be used. The session is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// There is no checkpoint with this id.
+    #[error("Checkpoint not found: {0}")]
+    NotFound(Box<str>),
+    /// The messages before the checkpoint have changed.
+    #[error("Checkpoint integrity mismatch — messages were modified")]
+    Mismatch,
 }
 
 /// How many characters of the hash an id has.
@@ -92,7 +101,7 @@ impl SessionFile {
     }
 
     fn checkpoint(&self, records: usize, messages: usize, hash: &str) -> FileCheckpoint {
-        let line = records.checked_sub(1).map_or(0, |last| self.entries[last].line);
+        let line = records.checked_sub(1).map_or(0, |last| self.entries[last].place.line);
         FileCheckpoint {
             id: format!("{records}-{}", &hash[..ID_HASH]).into(),
             records,

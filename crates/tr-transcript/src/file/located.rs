@@ -7,16 +7,11 @@ use std::collections::{HashMap, hash_map::Entry};
 #[derive(Clone, Debug)]
 pub(super) struct Located {
     pub(super) entry: entry::Entry,
-    /// Its number among the file's records.
-    pub(super) number: u64,
-    pub(super) line: u64,
-    pub(super) offset: u64,
-    /// Whether it is known to be linked to the entry before it in the list.
-    pub(super) follows: bool,
+    pub(super) place: Place,
 }
 
 /// Where a record is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// Its number among the file's records.
     pub(super) number: u64,

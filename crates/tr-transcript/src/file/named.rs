@@ -60,7 +60,7 @@ impl SessionFile {
         for (located, _) in self.entries.iter().zip(is_shown).filter(|(_, is_shown)| !is_shown) {
             for block in located.entry.as_message().into_iter().flat_map(Message::blocks) {
                 if let Kind::Result { id, synthetic: false, .. } = &block.kind {
-                    aside.entry(Box::from(&**id)).or_insert(located.line);
+                    aside.entry(Box::from(&**id)).or_insert(located.place.line);
                 }
             }
         }

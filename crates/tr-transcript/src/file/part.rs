@@ -4,11 +4,10 @@ use super::{
     check::FileCheck,
     done::FilePlan,
     entry::Entry,
-    finding::FileFinding,
+    finding::{FileFinding, FileReport},
     form::FileForm,
     index::{Cut, Index, Name},
     records::find_in_records,
-    report::FileReport,
     session_file::SessionFile,
 };
 use crate::{

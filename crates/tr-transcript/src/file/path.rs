@@ -109,7 +109,7 @@ impl Path {
                 // Most entries follow the one directly before them; that one is the nearest with
                 // its id.
                 Link::To(id) => match at.checked_sub(1) {
-                    Some(next) if entries[at].follows || entries[next].is(id) => Some(next),
+                    Some(next) if entries[next].is(id) => Some(next),
                     // No entry of the list is before the first one: the parent is before the list,
                     // or a later entry.
                     None => entries.iter().position(|it| it.entry.id.as_ref() == Some(id)),
@@ -230,7 +230,7 @@ impl FirstKept {
     fn is(&self, located: &Located) -> bool {
         match self {
             Self::Id(id) => located.entry.id.as_ref() == Some(id),
-            Self::Number(number) => located.number == *number,
+            Self::Number(number) => located.place.number == *number,
             Self::Nothing => false,
         }
     }

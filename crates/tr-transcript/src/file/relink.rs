@@ -1,3 +1,5 @@
+//! Changes the links of entries as the agents do when they load a file.
+//!
 //! Claude Code's compactions keep messages from before them: as it loads a file, it links those behind the summary, and
 //! what followed the summary to the last of them.
 //!
@@ -74,20 +76,38 @@ pub(super) fn link(entries: &mut [Located], has_before: bool) {
             entry.what = What::Outside;
         }
     }
-    let behind = |tail: &Option<Name>| tail.clone().map_or(Link::Root, Link::To);
+    let behind = tail.clone().map_or(Link::Root, Link::To);
     for (at, located) in entries.iter_mut().enumerate() {
         let Link::To(parent) = &located.entry.link else { continue };
         let is_next = Some(parent) == anchor.as_ref() && tail.is_some();
         if !is_kept.contains(&at) && (is_next || gone.contains(parent)) {
-            (located.entry.link, located.follows) = (behind(&tail), false);
+            located.entry.link = behind.clone();
         }
     }
     let mut before = anchor;
     for &node in &nodes {
-        let located = &mut entries[node];
-        if let Some(before) = before.take() {
-            (located.entry.link, located.follows) = (Link::To(before), false);
+        let entry = &mut entries[node].entry;
+        if let Some(before) = before {
+            entry.link = Link::To(before);
         }
-        before.clone_from(&located.entry.id);
+        before = entry.id.clone();
     }
+}
+
+/// Takes back the last `turns` of these entries, as a rollback of Codex's does; `false` if they have
+/// fewer, and older ones are not among them.
+pub(super) fn undo(entries: &mut [Located], turns: u64, has_before: bool) -> bool {
+    let begins = |it: &Located| it.entry.link == Link::Root && !it.entry.is_outside();
+    let Some(back) = turns.checked_sub(1) else { return true };
+    let back = usize::try_from(back).unwrap_or(usize::MAX);
+    let starts = entries.iter().enumerate().rev().filter(|(_, it)| begins(it));
+    let from = match starts.map(|(at, _)| at).nth(back) {
+        Some(from) => from,
+        None if has_before => return false,
+        None => entries.iter().position(begins).unwrap_or(entries.len()),
+    };
+    for located in &mut entries[from..] {
+        (located.entry.what, located.entry.link) = (What::Outside, Link::Before);
+    }
+    true
 }

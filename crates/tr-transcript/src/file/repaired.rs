@@ -3,9 +3,9 @@ use super::{
     branch_repair::BranchRepair,
     done::{Dropped, FileAction, FileActionKind, FileLoss, FilePlan},
     edit::Edits,
+    finding::FileReport,
     form::FileForm,
     records::Skipped,
-    report::FileReport,
     session_file::{PartOfFile, SessionFile},
 };
 use crate::repair::{ActionKind, Repair, RepairPlan};
@@ -20,12 +20,13 @@ impl SessionFile {
     pub(super) fn repaired(self, repair: Repair, form: Option<FileForm>) -> (Self, FilePlan) {
         let (asked, mut file, mut done) = (self.asked, self, FilePlan::default());
         if let Some(&unsure) = file.branch().0.unsure.first() {
-            done.unsure_place = Some(file.entries[unsure].line);
+            done.unsure_place = Some(file.entries[unsure].place.line);
             return (file, done);
         }
         let (before, aside) = file.before_repair();
         // The original line of each record.
-        let mut lines: Vec<_> = file.entries.iter().map(|located| Some(located.line)).collect();
+        let mut lines: Vec<_> =
+            file.entries.iter().map(|located| Some(located.place.line)).collect();
         for round in 0..ROUNDS {
             let count = done.actions.len();
             done.clean(&file, &lines, round == 0);

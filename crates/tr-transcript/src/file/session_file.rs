@@ -3,14 +3,13 @@ use super::{
     check::FileCheck,
     drafts::{self, Draft},
     entry::{Entry, What},
+    finding::FileReport,
     form::FileForm,
-    located::Located,
+    located::{Located, Place},
     path::{self, Path},
     records::{Piece, Record, Records, Skipped},
     recover::on_one_line,
     relink,
-    report::FileReport,
-    undone,
 };
 use crate::{
     format::{Applies, Format},
@@ -87,7 +86,7 @@ impl SessionFile {
                     parts.push(PartOfFile::Record(spans.len()));
                     let Record { line, offset, length, is_glued, .. } = record;
                     let (entry, number) = (Entry::read(form, &record.text), spans.len() as u64);
-                    entries.push(Located { entry, number, line, offset, follows: false });
+                    entries.push(Located { entry, place: Place { number, line, offset } });
                     let at = offset as usize..(offset + length) as usize;
                     spans.push(RecordSpan { at, is_glued });
                 }
@@ -98,7 +97,7 @@ impl SessionFile {
         }
         for at in 0..entries.len() {
             if let What::Undone(turns) = entries[at].entry.what {
-                undone::undo(&mut entries[..at], turns, false);
+                relink::undo(&mut entries[..at], turns, false);
                 entries[at].entry.what = What::Outside;
             }
         }
@@ -155,8 +154,8 @@ impl SessionFile {
         (transcript.continues, transcript.asked) = (path.rewritten.is_some(), self.asked);
         let is_other =
             |located: &Located| matches!(located.entry.what, What::Header { is_openais: false });
-        let limits = !self.entries.iter().any(is_other);
-        transcript.applies = Applies { limits, ..self.form.applies() };
+        let is_other = self.entries.iter().any(is_other);
+        transcript.applies = Applies { is_other, ..self.form.applies() };
         drafts.iter().for_each(|draft| transcript.push(self.message(draft)));
         Some(transcript)
     }

@@ -49,11 +49,10 @@ pub(crate) enum Why {
 }
 
 /// Which of a provider's refusals concern a transcript.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Applies {
-    /// The form's own provider is asked, as far as is known. Others that use the form have their
-    /// own limits.
-    pub(crate) limits: bool,
+    /// Another provider than the form's own is asked, as far as is known: it has its own limits.
+    pub(crate) is_other: bool,
     /// The provider stores no items.
     pub(crate) unstored: bool,
     /// There are more than [`MANY_IMAGES`].
@@ -72,12 +71,6 @@ pub(super) const URL: &str = "image_url";
 /// The marks of what the provider is to keep in its cache.
 pub(crate) const CACHE: &str = "cache_control";
 
-impl Default for Applies {
-    fn default() -> Self {
-        Self { limits: true, unstored: false, many_images: false }
-    }
-}
-
 impl Applies {
     pub(crate) fn to(self, refused: &Refused) -> bool {
         let concerns = match refused.why {
@@ -85,7 +78,7 @@ impl Applies {
             Why::Unstored(_) => self.unstored,
             _ => true,
         };
-        concerns && (self.limits || !refused.is_limit())
+        concerns && !(self.is_other && refused.is_limit())
     }
 }
 

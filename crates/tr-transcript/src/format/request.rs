@@ -92,7 +92,7 @@ impl<'t> Request<'t> {
     /// Which refusals concern it.
     pub(crate) fn applies(&self, format: Format) -> Applies {
         let unstored = self.members.get("store").is_some_and(|store| store.get() == "false");
-        Applies { limits: self.has_limits(format), unstored, many_images: false }
+        Applies { is_other: !self.has_limits(format), unstored, many_images: false }
     }
 
     /// Whether the form's own provider may receive it, judging by the model's name.

@@ -32,7 +32,7 @@ impl Members {
         self.sent += usize::from(!is_more);
         self.results = if is_more { self.results + 1 } else { 0 };
         self.images += message.body.images;
-        if self.applies.limits {
+        if !self.applies.is_other {
             self.wide.extend(message.wide_images().map(|block| (at, block)));
         }
     }
