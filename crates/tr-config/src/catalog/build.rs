@@ -85,13 +85,21 @@ pub(super) fn with_defaults(
     let breaker = place(tool.breaker.as_ref().is_some_and(|it| it.state.is_some()));
     let keys = place(tool.keys.as_ref().is_some_and(|it| it.scope.is_some()));
     let server_key = place(tool.keys.as_ref().is_some_and(|it| it.server_key.is_some()));
+    let has_ttl = tool.keys.as_ref().is_some_and(|it| it.server_key_ttl.is_some());
     let mut tool = Tool::or(tool, defaults.clone());
-    if tool.keys.as_ref().is_some_and(|keys| keys.server_key.is_some())
-        && *tool.effect.get_or_insert(Effect::Mutating) != Effect::Mutating
-    {
+    if tool.keys.as_ref().is_some_and(|keys| keys.server_key.is_some()) {
         let at = At::Member(server_key, "keys");
-        let expected = "a tool with effect = \"mutating\": others are repeated without a key";
-        refuse(&At::Member(&at, "server_key"), expected, "another effect", faults);
+        let at = At::Member(&at, "server_key");
+        if *tool.effect.get_or_insert(Effect::Mutating) != Effect::Mutating {
+            let expected = "a tool with effect = \"mutating\": others are repeated without a key";
+            refuse(&at, expected, "another effect", faults);
+        }
+        if tool.retry_safe == Some(false) {
+            refuse(&at, "a tool that may be repeated", "`retry_safe = false`", faults);
+        }
+    } else if has_ttl {
+        let at = At::Member(&at, "keys");
+        refuse(&At::Member(&at, "server_key_ttl"), "a tool with a `server_key`", "none", faults);
     }
     if let Some(Breaker { state: Some(_), hint: Some(hint), .. }) = &tool.breaker
         && matches!(hint, BreakerHint::Dependency | BreakerHint::Global)

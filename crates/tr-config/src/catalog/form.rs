@@ -202,7 +202,7 @@ object! { strict
         /// How long after a success an equal call gets its answer and does not run, such as `"60s"`. Not at all by default.
         "late" => late: Option<Duration>, Lenient<Period>;
         /// The param by which the server itself recognizes a repeat, such as `/idempotency_key`: `mcp` makes the key if it is
-        /// absent, and sends it again with a repeat of a call of unknown outcome, which is safe then.
+        /// absent, and sends it again if the call comes again while its outcome is unknown.
         "server_key" => server_key: Option<Pointer>, Lenient<Inside>;
         /// How long the server recognizes it: `"24h"` by default, which is the most.
         "server_key_ttl" => server_key_ttl: Option<Duration>, Lenient<Period>;

@@ -122,7 +122,9 @@ fn settings_that_contradict_each_other_are_named_with_the_others() {
     "loops": {"max_identical": 3, "signals": {"rounds": 1}},
     "sessions": {"where": "postgres://u:secret@h"},
     "tools": {"pay": {"effect": "mutating", "keys": {"scope": "global"},
-        "breaker": {"hint": "global", "state": "forced_open"}}}
+        "breaker": {"hint": "global", "state": "forced_open"}},
+    "send": {"effect": "mutating", "retry_safe": false, "keys": {"server_key": "/id"}},
+    "ship": {"effect": "mutating", "keys": {"server_key_ttl": "2h"}}}
 }"#,
     );
     let said = error.unwrap_err().to_string();
@@ -140,6 +142,8 @@ fn settings_that_contradict_each_other_are_named_with_the_others() {
         r#"line 7, column 27: /sessions/where: expected a file or memory, found an address postgres://…"#,
         r#"line 8, column 63: /tools/pay/keys/scope: expected `session`, or a tool with effect = "read_only", found "pay", which is not declared so"#,
         r#"line 9, column 48: /tools/pay/breaker/state: expected a state of the tool's own breaker, found a breaker that `hint` shares with other tools"#,
+        r#"line 10, column 80: /tools/send/keys/server_key: expected a tool that may be repeated, found `retry_safe = false`"#,
+        r#"line 11, column 63: /tools/ship/keys/server_key_ttl: expected a tool with a `server_key`, found none"#,
     ];
     assert_eq!(lines, wanted);
 }
