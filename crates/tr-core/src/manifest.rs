@@ -81,7 +81,7 @@ pub struct ToolManifest {
     /// gives a key. With other params it is a conflict, except after a failure: then it runs.
     pub identity: Vec<Pointer>,
     /// The param by which the tool itself recognizes a repeat. `tool-guard mcp` leaves it out of digests, puts a key there if
-    /// it is absent, and repeats a call of unknown outcome with the key of that.
+    /// it is absent, and sends it again if the call comes again while its outcome is unknown.
     pub server_key: Option<Pointer>,
     /// How long after a call the tool recognizes its repeat; 24 hours by default.
     pub server_key_ttl: Duration,

@@ -1,8 +1,5 @@
 //! A client's call: its line, and the answer that it gets.
-use super::{
-    failure::Answer,
-    unknowns::{ServerKey, Trace},
-};
+use super::{failure::Answer, unknowns::Trace};
 use crate::wire::{
     jsonrpc::{self, Line, Token},
     params::{self, Params},
@@ -15,7 +12,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use tr_core::{Json, ToolCall, canonical::Pointer, internal::lock};
+use tr_core::{FencingToken, Json, ToolCall, canonical::Pointer, internal::lock};
 
 /// A client's call: its line, and the positions of the parts that the guard may replace.
 #[derive(Debug)]
@@ -33,8 +30,8 @@ pub(crate) struct McpCall {
     pub(super) answer: Mutex<Option<Answer>>,
     /// How its end is reported after its caller stopped waiting.
     pub(crate) trace: Trace,
-    /// The server's own key in its arguments.
-    pub(crate) server_key: Option<ServerKey>,
+    /// The run of unknown outcome that it repeats, with its key.
+    pub(crate) repeats: Option<FencingToken>,
 }
 
 impl McpCall {
@@ -51,16 +48,15 @@ impl McpCall {
             wants_result_type: false,
             answer: Mutex::new(None),
             trace: Trace::default(),
-            server_key: None,
+            repeats: None,
         }
     }
 
-    /// The call with this key of the server's at a place in its arguments, and the arguments with it; `None` if they have
-    /// no such place.
-    pub(crate) fn with_server_key(&self, at: &Pointer, key: ServerKey) -> Option<(Self, Json)> {
+    /// The call with this JSON at a place in its arguments, and the arguments with it; `None` if they have no such place.
+    pub(crate) fn with_argument(&self, at: &Pointer, value: &str) -> Option<(Self, Json)> {
         let Line::One(message) = jsonrpc::read(&self.line) else { return None };
         let arguments = Params::of(&message).arguments?;
-        let (place, text) = params::text_put(arguments.get(), at, key.text())?;
+        let (place, text) = params::value_put(arguments.get(), at, value)?;
         let mut changed = arguments.get().to_owned();
         changed.replace_range(place.clone(), &text);
         let start = jsonrpc::range(&self.line, arguments).start;
@@ -73,13 +69,27 @@ impl McpCall {
             line: jsonrpc::splice(&self.line, &[(place.clone(), &text)]),
             id_range: moved(&self.id_range),
             token: self.token.as_ref().map(|(token, part)| (token.clone(), moved(part))),
+            ..self.again()
+        };
+        Some((call, Json::from_text(changed).ok()?))
+    }
+
+    /// The call as one that repeats this run, of unknown outcome.
+    pub(crate) fn repeating(&self, run: FencingToken) -> Self {
+        Self { repeats: Some(run), ..self.again() }
+    }
+
+    /// The same before its first attempt.
+    fn again(&self) -> Self {
+        Self {
+            line: self.line.clone(),
+            id_range: self.id_range.clone(),
+            token: self.token.clone(),
             is_id_taken: self.is_id_taken,
             wants_result_type: self.wants_result_type,
             trace: self.trace,
-            server_key: Some(key),
             ..Self::new(self.id.clone(), &self.tool)
-        };
-        Some((call, Json::from_text(changed).ok()?))
+        }
     }
 
     /// The client's call behind a guarded call.

@@ -34,23 +34,33 @@ struct Before {
     differ: Vec<String>,
 }
 
-/// Runs a call with this key, and adds what is to be said of the one before. That may have had another
-/// credential of its caller's.
+/// The record of the call before with this key. If that had another credential of its caller's, the call is the same with
+/// that one.
+pub(super) async fn before(
+    link: &ServerLink,
+    key: Key,
+    call: &mut ToolCall,
+) -> Option<DedupeRecord> {
+    let has_key = call.manifest().is_some_and(|tool| tool.server_key.is_some());
+    if !call.is_identified() && link.others.is_empty() && !has_key {
+        return None;
+    }
+    let record = link.record(&key).await?;
+    let of = |other| with_credential(identity::digest(call), other);
+    let mut digests = link.others.iter().map(of);
+    if let Some(digest) = digests.find(|it| it.to_string() == record.request.params_digest) {
+        call.parts_mut().idempotency.id = Some(DedupeKey { key, digest });
+    }
+    Some(record)
+}
+
+/// Runs a call with this key, and adds what is to be said of the one before.
 pub(super) async fn run(
     link: &ServerLink,
     key: Key,
-    mut call: ToolCall,
+    (call, mut record): (ToolCall, Option<DedupeRecord>),
     stack: Guarded<ServerTool>,
 ) -> Result<ToolOutcome, BoxError> {
-    let reads = call.is_identified() || !link.others.is_empty();
-    let mut record = if reads { link.record(&key).await } else { None };
-    if let Some(record) = &record {
-        let params = identity::digest(&call);
-        let mut digests = link.others.iter().map(|other| with_credential(params, other));
-        if let Some(digest) = digests.find(|it| it.to_string() == record.request.params_digest) {
-            call.parts_mut().idempotency.id = Some(DedupeKey { key, digest });
-        }
-    }
     let params = call.parts().params.clone();
     let end = stack.oneshot(call).await;
     if record.is_none() && is_conflict(&end) {

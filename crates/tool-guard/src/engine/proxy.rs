@@ -159,8 +159,7 @@ impl Proxy {
     ) -> Option<CallReply<'e>> {
         let record = call.trace.record;
         if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(end)) {
-            let of = (&*call.tool, call.server_key.as_ref());
-            self.wire.unknowns.note(equals, record, earlier, of);
+            self.wire.unknowns.note(equals, record, earlier, &call.tool);
             if let Some(record) = record.filter(|_| self.mode == Mode::Enforce) {
                 let (tool, record) = (printable(&call.tool), short_id(&record));
                 tracing::warn!(target: TARGET, event = "outcome_unknown", state = "unknown", %tool, record);

@@ -1,106 +1,109 @@
 //! The key by which the server recognizes a repeat, in the arguments: made if it is absent, kept in the record, and sent
-//! again with a repeat of a call of unknown outcome.
+//! again with a repeat of that record's call while its outcome is unknown.
 use super::{
     call::McpCall,
-    tool::{ServerLink, resolution, settle_in_store},
-    unknowns::{BlockedByEqual, ServerKey, leaves_unknown},
+    tool::{ServerLink, resolution},
 };
 use crate::wire::params;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tool_reliability::{
     idempotency::{DedupeRecord, RecordState},
     telemetry::TARGET,
 };
 use tr_core::{
-    BoxError, FencingToken, SystemClock, ToolCall, ToolOutcome, WallClock, call::Attachment,
-    canonical::Key,
+    BoxError, DedupeMode, FencingToken, RetryOverride, SystemClock, ToolCall, ToolOutcome,
+    WallClock, call::Attachment,
 };
 
-/// A call with its key, and the record of the equal call of unknown outcome that it repeats.
-type Keyed = (Arc<McpCall>, ToolCall, Option<Key>);
+/// Under this name a record notes when the key was first sent, in milliseconds since 1970, and its JSON.
+const NOTED: &str = "server_key";
 
-/// Puts the server's key into the call, if its tool has one: that of the call of unknown outcome that it repeats, by its
-/// own record or as the one that blocks it, else its own, else a new one. Such a repeat is not blocked.
-pub(super) async fn put(
-    link: &ServerLink,
-    (mcp, mut call): (Arc<McpCall>, ToolCall),
-    blocked: &mut Option<BlockedByEqual>,
-) -> Keyed {
-    let Some(tool) = call.parts().manifest.clone() else { return (mcp, call, None) };
-    let Some(pointer) = &tool.server_key else { return (mcp, call, None) };
-    let now = SystemClock.unix_ms();
-    let is_valid = |it: &ServerKey| it.is_valid(tool.server_key_ttl, now);
-    let record = match call.parts().idempotency.id {
-        Some(id) => link.record(&id.key).await.filter(|it| {
-            matches!(it.state, RecordState::Inflight | RecordState::Unknown)
-                && it.request.params_digest == id.digest.to_string()
-        }),
-        None => None,
+/// How long after the first attempt of a call another one may begin.
+const ATTEMPTS: Duration = Duration::from_secs(30);
+
+/// Puts the server's key into a call whose tool has one: its own, else a new one. If the call of its record is of unknown
+/// outcome, it is that call once more, with its key and beside the record; what was sent without a key, or too long ago,
+/// is left to the record, which refuses it.
+pub(super) fn put(mcp: &mut Arc<McpCall>, call: &mut ToolCall, record: Option<&DedupeRecord>) {
+    let Some(tool) = call.parts().manifest.clone() else { return };
+    let Some(at) = &tool.server_key else { return };
+    let (now, about) = (SystemClock.unix_ms(), &call.parts().idempotency);
+    let unknown = record.filter(|record| record.state == RecordState::Unknown);
+    let given = params::value_at(call.parts().params.get(), at);
+    let (key, since) = match unknown {
+        Some(record) => {
+            let digest = about.id.map(|id| id.digest.to_string());
+            // A weak id may name another call by now.
+            let is_same =
+                digest.as_ref() == Some(&record.request.params_digest) && about.ttls.done.is_none();
+            match noted(record).filter(|_| is_same) {
+                Some(noted) => noted,
+                None => return,
+            }
+        }
+        None => (given.clone().unwrap_or_else(uuid), now),
     };
-    // Its own call of unknown outcome, else the one that blocks it.
-    let (before, repeated) = match (&record, &*blocked) {
-        (Some(record), _) => (Some(ServerKey::of(record)), None),
-        (None, Some(by)) => (Some(by.server_key.clone()), by.key),
-        (None, None) => (None, None),
-    };
-    // What was sent without a key, or too long ago, is not repeated.
-    let before = match before.map(|key| key.filter(is_valid)) {
-        Some(None) => return (mcp, call, None),
-        Some(before) => before,
-        None => None,
-    };
-    let given = params::text_at(call.parts().params.get(), pointer);
-    let why = match (&before, &given) {
-        (Some(_), _) => "that of the call of unknown outcome that it repeats",
-        (None, None) => "a new one, since it has none",
-        (None, Some(_)) => "",
-    };
-    let new = || ServerKey::new(given.unwrap_or_else(uuid), now);
-    let key = before.unwrap_or_else(new);
-    let Some((mcp, params)) = mcp.with_server_key(pointer, key).map(|it| (Arc::new(it.0), it.1))
-    else {
-        let place = pointer.to_string();
-        tracing::warn!(target: TARGET, event = "server_key_has_no_place", tool = tool.tool.name(), place);
-        return (mcp, call, None);
-    };
-    if !why.is_empty() {
-        tracing::info!(target: TARGET, event = "server_key_put", tool = tool.tool.name(), why);
+    let age = Duration::from_millis(now.saturating_sub(since));
+    let left = tool.server_key_ttl.saturating_sub(age);
+    if left.is_zero() {
+        return;
     }
-    *blocked = None;
+    if given.as_deref() != Some(&*key) {
+        let name = tool.tool.name();
+        let Some((changed, params)) = mcp.with_argument(at, &key) else {
+            tracing::warn!(target: TARGET, event = "server_key_has_no_place", tool = name, place = %at);
+            return;
+        };
+        let why = if unknown.is_some() { "the call is repeated" } else { "the call has none" };
+        tracing::info!(target: TARGET, event = "server_key_put", tool = name, why);
+        *mcp = Arc::new(changed);
+        call.parts_mut().params = params;
+    }
     let parts = call.parts_mut();
-    parts.params = params;
-    parts.attachment = Attachment::new(mcp.clone());
     parts.hints.expected_retry_safe = true;
-    parts.idempotency.repeats = record.map(|it| it.epoch);
-    if let (Some(about), Some(key)) = (&mut parts.idempotency.about, &mcp.server_key) {
-        *about = format!("{about}\n{}: {key}", ServerKey::NOTED).into();
+    let max_elapsed = Some(left.min(ATTEMPTS));
+    parts.retry = Some(RetryOverride { max_elapsed, ..parts.retry.take().unwrap_or_default() });
+    match unknown.zip(parts.idempotency.id) {
+        Some((record, id)) => {
+            // Its end may say nothing of the runs before it, so it claims nothing.
+            parts.idempotency.mode = DedupeMode::Disabled;
+            let fence = FencingToken { key: id.key, epoch: record.epoch };
+            *mcp = Arc::new(mcp.repeating(fence));
+        }
+        None => {
+            let noted = |about: Box<str>| format!("{about}\n{NOTED}: {since} {key}").into();
+            parts.idempotency.about = parts.idempotency.about.take().map(noted);
+        }
     }
-    (mcp, call, repeated)
+    parts.attachment = Attachment::new(mcp.clone());
 }
 
-/// Settles the calls that a call has repeated under other ids, now that the server has said how both ended.
+/// The key of a record's call, and since when.
+fn noted(record: &DedupeRecord) -> Option<(Box<str>, u64)> {
+    let (since, key) = record.request.about.get(NOTED)?.split_once(' ')?;
+    Some((key.into(), since.parse().ok()?))
+}
+
+/// Settles the record of a call that was repeated by the success of the repeat. A failure, such as a refused credential,
+/// says nothing of the run before it.
 pub(super) async fn settle(
     link: &ServerLink,
     mcp: &McpCall,
-    repeated: Option<Key>,
-    end: &Result<ToolOutcome, BoxError>,
+    end: &mut Result<ToolOutcome, BoxError>,
 ) {
-    let (Some(key), Ok(outcome)) = (&mcp.server_key, end) else { return };
-    if outcome.from_cache() || leaves_unknown(outcome) {
-        return;
-    }
-    if let Some(equals) = &mcp.trace.equals {
-        link.unknowns.settled(equals, key);
-    }
-    let (Some(key), Some(store)) = (repeated, link.store()) else { return };
-    if let Some(DedupeRecord { epoch, .. }) = link.record(&key).await {
-        settle_in_store(store, FencingToken { key, epoch }, resolution(outcome.clone())).await;
+    const BEFORE: &str = "[MAY HAVE RUN] This was a repeat: the same call before it may have run.";
+    let (Some(run), Ok(outcome)) = (mcp.repeats, end) else { return };
+    if outcome.error().is_some() {
+        outcome.parts_mut().notes.push(BEFORE.into());
+    } else {
+        link.settle_now(run, resolution(outcome.clone())).await;
+        mcp.trace.equals.iter().for_each(|equals| link.unknowns.settled(equals));
     }
 }
 
-/// A new key, in the form of a UUID of version 4.
+/// The JSON of a new key, in the form of a UUID of version 4.
 fn uuid() -> Box<str> {
     let hex = format!("{:032x}", fastrand::u128(..));
     let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[13..16], &hex[17..20], &hex[20..]);
-    format!("{a}-{b}-4{c}-a{d}-{e}").into()
+    format!("\"{a}-{b}-4{c}-a{d}-{e}\"").into()
 }

@@ -161,11 +161,23 @@ impl ServerLink {
         }
     }
 
+    /// Settles a run whose end is known now, before anybody learns of it.
+    pub(crate) async fn settle_now(&self, run: FencingToken, how: Resolution<ToolOutcome>) {
+        match self.store() {
+            Some(store) => settle_in_store(store, run, how).await,
+            // Settled already, or gone.
+            None => drop(self.records.settle_run(&run.key, run.epoch, how)),
+        }
+    }
+
     /// The late success of an equal call, of which the client knows only that it may have run. A call that is not recorded
     /// although it has an id runs.
     fn late_for(&self, call: &ToolCall, mcp: &McpCall, claim: Option<Claim>) -> Option<End> {
         let about = &call.parts().idempotency;
-        let may = self.gives_late && about.key.is_none() && (claim.is_some() || about.id.is_none());
+        let may = self.gives_late
+            && about.key.is_none()
+            && mcp.repeats.is_none()
+            && (claim.is_some() || about.id.is_none());
         let equals = mcp.trace.equals.as_ref().filter(|_| may)?;
         let (kept, age, is_declared) = self.unknowns.take_late(equals, &self.others)?;
         let mut answer = match kept {
@@ -210,7 +222,7 @@ pub(super) fn resolution(outcome: ToolOutcome) -> Resolution<ToolOutcome> {
 }
 
 /// Retries while the guard's own end of the call is not recorded yet, and while the store is busy.
-pub(super) async fn settle_in_store(
+async fn settle_in_store(
     store: StoreHandle<ToolOutcome>,
     fence: FencingToken,
     how: Resolution<ToolOutcome>,

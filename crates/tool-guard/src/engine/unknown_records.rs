@@ -1,5 +1,5 @@
 //! Calls of unknown outcome among the records that other processes left.
-use super::unknowns::{BARS, BlockedByEqual, Earlier, ServerKey};
+use super::unknowns::{BARS, BlockedByEqual, Earlier};
 use std::time::Duration;
 use tool_reliability::idempotency::{DedupeRecord, StoreHandle, store::StoreError};
 use tr_core::{
@@ -63,8 +63,7 @@ pub(crate) async fn in_store(
         })
     };
     let unknown = found.records.iter().find_map(|record| {
-        let by = bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))?;
-        Some(by.with(ServerKey::of(record)))
+        bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))
     });
     Ok(unknown.or_else(|| {
         // What it does not tell is taken to be equal.

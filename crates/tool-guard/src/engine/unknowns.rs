@@ -1,7 +1,7 @@
 //! Calls of unknown outcome block equal calls, so that a model cannot repeat one under a new id.
 mod blocked;
 
-pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ServerKey, ask_about};
+pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ask_about};
 
 use std::{
     collections::BTreeMap,
@@ -86,7 +86,8 @@ struct Since {
     /// What is known of it.
     earlier: Earlier,
     tool: Box<str>,
-    server_key: Option<ServerKey>,
+    /// A repeat of it has ended, and its caller has the answer: a late one is dropped.
+    is_settled: bool,
     /// It succeeded after it was given up, or its tool declares that equal calls get its answer.
     late: Option<Late>,
 }
@@ -117,11 +118,11 @@ pub(crate) enum Kept {
 impl Since {
     fn new(now: Instant, key: Option<Key>, earlier: Earlier, tool: &str) -> Self {
         let (until, tool) = (now + BARS, tool.into());
-        Self { until, key, earlier, tool, server_key: None, late: None }
+        Self { until, key, earlier, tool, is_settled: false, late: None }
     }
 
     fn is_unknown(&self, now: Instant) -> bool {
-        self.until > now && self.late.is_none()
+        self.until > now && self.late.is_none() && !self.is_settled
     }
 }
 
@@ -141,20 +142,14 @@ impl Unknowns {
         Equals { key, who, owner, reader }
     }
 
-    /// Registers that the call of this tool, which has this record and this key of the server's, may have run.
-    pub(crate) fn note(
-        &self,
-        equals: Equals,
-        key: Option<Key>,
-        earlier: Earlier,
-        (tool, server_key): (&str, Option<&ServerKey>),
-    ) {
+    /// Registers that the call of this tool, which has this record, may have run.
+    pub(crate) fn note(&self, equals: Equals, key: Option<Key>, earlier: Earlier, tool: &str) {
         let mut all = lock(&self.calls);
         let now = Instant::now();
         make_room(&mut all, now);
         let since = all.entry((equals.key, equals.who));
         let since = since.or_insert_with(|| Since::new(now, key, earlier, tool));
-        since.server_key = server_key.cloned();
+        since.is_settled = false;
         // A repeat of the call says nothing more of it.
         if since.late.is_none() {
             since.until = now + BARS;
@@ -231,11 +226,12 @@ impl Unknowns {
         }
     }
 
-    /// Registers that the server has said how the equal calls with this key of its own ended.
-    pub(crate) fn settled(&self, equals: &Equals, key: &ServerKey) {
-        let is_equal = |at: &(Key, Who)| at.0 == equals.key;
-        let mut all = lock(&self.calls);
-        all.retain(|at, since| !(is_equal(at) && since.server_key.as_ref() == Some(key)));
+    /// Registers that the caller has got the end of the call, from a repeat of it.
+    pub(crate) fn settled(&self, equals: &Equals) {
+        let (mut all, now) = (lock(&self.calls), Instant::now());
+        make_room(&mut all, now);
+        let settled = Since { is_settled: true, ..Since::new(now, None, Earlier::NoAnswer, "") };
+        all.insert((equals.key, equals.who), settled);
     }
 
     /// Whether a call of this tool may have run.
@@ -248,12 +244,13 @@ impl Unknowns {
     pub(crate) fn bars(&self, equals: &Key, own: Option<Key>) -> Option<BlockedByEqual> {
         let now = Instant::now();
         let all = lock(&self.calls);
-        let equals = all.range((*equals, Who::FIRST)..=(*equals, Who::LAST)).map(|(_, it)| it);
-        let others = equals.filter(|it| it.is_unknown(now) && (own.is_none() || own != it.key));
-        let since = others.max_by_key(|since| since.until)?;
-        let server_key = since.server_key.clone();
-        let blocked = BlockedByEqual::by(since.earlier, since.key, since.until - now);
-        Some(blocked.with(server_key))
+        let equals = all.range((*equals, Who::FIRST)..=(*equals, Who::LAST));
+        let others = equals.filter(|((_, who), it)| {
+            let is_own = own.is_some() && (own == it.key || own.map(Who::Known) == Some(*who));
+            it.is_unknown(now) && !is_own
+        });
+        let since = others.map(|(_, since)| since).max_by_key(|since| since.until)?;
+        Some(BlockedByEqual::by(since.earlier, since.key, since.until - now))
     }
 
     /// The same, unless the store has meanwhile recorded how the blocking calls ended: a person may have
@@ -313,6 +310,9 @@ fn keep(all: &mut BTreeMap<(Key, Who), Since>, call: (Key, Who), mut late: Late,
         return;
     }
     let since = all.entry(call).or_insert_with(|| Since::new(at, None, Earlier::NoAnswer, ""));
+    if since.is_settled {
+        return;
+    }
     if late.is_declared {
         since.until = at + during;
     }

@@ -49,23 +49,24 @@ pub(crate) fn cancelled(line: &[u8]) -> Option<Token> {
     Token::read(Params::of(&message).request_id?)
 }
 
-/// The text in the member at this place of an object; `None` if there is none.
-pub(crate) fn text_at(object: &str, at: &Pointer) -> Option<Box<str>> {
+/// The JSON of the member at this place of an object; `None` if there is none, or `null`.
+pub(crate) fn value_at(object: &str, at: &Pointer) -> Option<Box<str>> {
     let (parent, name) = parent(object, at)?;
-    text(members(parent)?.get(name).copied())
+    let value = members(parent)?.get(name)?.get();
+    (value != "null").then(|| value.into())
 }
 
-/// Where to write what, so that the object has this text in the member at this place; `None` if there is no object to
+/// Where to write what, so that the object has this JSON in the member at this place; `None` if there is no object to
 /// have it.
-pub(crate) fn text_put(object: &str, at: &Pointer, text: &str) -> Option<(Range<usize>, String)> {
+pub(crate) fn value_put(object: &str, at: &Pointer, value: &str) -> Option<(Range<usize>, String)> {
     let (parent, name) = parent(object, at)?;
-    let (members, text) = (members(parent)?, Value::from(text));
-    if let Some(value) = members.get(name) {
-        return Some((jsonrpc::range(object.as_bytes(), value), text.to_string()));
+    let members = members(parent)?;
+    if let Some(old) = members.get(name) {
+        return Some((jsonrpc::range(object.as_bytes(), old), value.to_owned()));
     }
     let begin = jsonrpc::range(object.as_bytes(), parent).start + 1;
     let comma = if members.is_empty() { "" } else { "," };
-    Some((begin..begin, format!("{}:{text}{comma}", Value::from(name))))
+    Some((begin..begin, format!("{}:{value}{comma}", Value::from(name))))
 }
 
 /// The object that has the member at this place, and the member's name.

@@ -76,7 +76,7 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
     ),
     (
         "crates/tool-guard/tests/it/mcp/server_key.rs",
-        "a_model_that_asks_again_repeats_the_call_of_unknown_outcome_and_then_makes_another",
+        "a_repeat_under_the_same_id_has_the_same_key_also_of_a_guard_that_was_started_again",
         &["tools.*.keys.server_key"],
     ),
     (

@@ -63,7 +63,8 @@ impl Proxy {
             let exact = identity::digest(&call);
             [exact, identity::likeness(&call, exact)]
         });
-        let is_kept = own.is_some() && (store.is_some() || call.is_identified());
+        let has_key = call.manifest().is_some_and(|tool| tool.server_key.is_some());
+        let is_kept = own.is_some() && (store.is_some() || call.is_identified() || has_key);
         if let Some(digests) = digests.filter(|_| is_kept) {
             call.parts_mut().idempotency.about = Some(self.about(&call, digests));
         }
@@ -78,7 +79,7 @@ impl Proxy {
             late: call.manifest().and_then(|tool| tool.late).filter(|_| !is_keyed),
             joined: self.client.joined().or_else(|| uncut.as_ref()?.joined),
         };
-        let mcp = Arc::new(mcp);
+        let mut mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());
         let mut repeatable = Repeatable::of(&call);
         let counted = self.watching.begin(&mcp, &call);
@@ -124,27 +125,32 @@ impl Proxy {
                 }
                 _ => Ok(barred),
             };
-            let (barred, (mcp, call, repeated)) = match barred {
-                Ok(mut blocked) if is_ours => {
-                    let keyed = server_key::put(&wire, (mcp, call), &mut blocked).await;
-                    repeatable = Repeatable::of(&keyed.1);
-                    (Ok(blocked), keyed)
-                }
-                barred => (barred, (mcp, call, None)),
-            };
-            let end = match barred {
+            let mut end = match barred {
                 Ok(Some(barred)) => {
                     let barred = barred.of(&call);
                     barred.log(call.parts().tool.full_name());
                     Err(barred.into())
                 }
-                Ok(None) => match named {
-                    Some(key) => identified::run(&wire, key, call, stack).await,
-                    None => stack.oneshot(call).await,
-                },
+                Ok(None) => {
+                    let record = match own {
+                        Some(own) => identified::before(&wire, own, &mut call).await,
+                        None => None,
+                    };
+                    if is_ours {
+                        server_key::put(&mut mcp, &mut call, record.as_ref());
+                    }
+                    // A model gives its next call another id.
+                    if is_keyed || call.is_identified() {
+                        repeatable = Repeatable::of(&call);
+                    }
+                    match named {
+                        Some(key) => identified::run(&wire, key, (call, record), stack).await,
+                        None => stack.oneshot(call).await,
+                    }
+                }
                 Err(not_compared) => Err(not_compared.into()),
             };
-            server_key::settle(&wire, &mcp, repeated, &end).await;
+            server_key::settle(&wire, &mcp, &mut end).await;
             if let Some(counted) = counted {
                 counted.end(&end);
             }

@@ -1,8 +1,7 @@
 //! What is said of a call that was not made, because an equal one may have run.
 use crate::terminal::short_id;
-use serde_json::Value;
 use std::{fmt, time::Duration};
-use tool_reliability::{idempotency::DedupeRecord, telemetry::TARGET};
+use tool_reliability::telemetry::TARGET;
 use tr_core::{FailureInfo, Ran, ToolCall, Verdict, canonical::Key, code, printable, rfc3339};
 
 /// What is known of the earlier call.
@@ -80,9 +79,7 @@ pub(crate) struct BlockedByEqual {
     /// What is known of the call that blocks it.
     pub(super) earlier: Earlier,
     /// That call's record.
-    pub(crate) key: Option<Key>,
-    /// The server's own key of that call.
-    pub(crate) server_key: Option<ServerKey>,
+    pub(super) key: Option<Key>,
     /// For how long it is still blocked; zero if that is not known.
     left: Duration,
     /// The tool, if its effect is not declared.
@@ -92,12 +89,7 @@ pub(crate) struct BlockedByEqual {
 impl BlockedByEqual {
     pub(crate) fn by(earlier: Earlier, key: Option<Key>, left: Duration) -> Self {
         let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
-        Self { facts, earlier, key, server_key: None, left, undeclared: None }
-    }
-
-    /// The blocking call has this key of the server's.
-    pub(crate) fn with(self, server_key: Option<ServerKey>) -> Self {
-        Self { server_key, ..self }
+        Self { facts, earlier, key, left, undeclared: None }
     }
 
     /// Blocked by the cut-off call of another client; nothing is known of its end while it runs.
@@ -151,45 +143,6 @@ impl BlockedByEqual {
             ));
         }
         advice
-    }
-}
-
-/// A server's key of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ServerKey {
-    text: Box<str>,
-    /// When it was first sent, in milliseconds since 1970.
-    since: u64,
-}
-
-impl fmt::Display for ServerKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As JSON it is one line, whatever it holds.
-        write!(f, "{} {}", self.since, Value::from(&*self.text))
-    }
-}
-
-impl ServerKey {
-    /// The name of a record's note of it.
-    pub(crate) const NOTED: &str = "server_key";
-
-    pub(crate) const fn new(text: Box<str>, since: u64) -> Self {
-        Self { text, since }
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The key of this record's call.
-    pub(crate) fn of(record: &DedupeRecord) -> Option<Self> {
-        let (since, text) = record.request.about.get(Self::NOTED)?.split_once(' ')?;
-        Some(Self { text: serde_json::from_str(text).ok()?, since: since.parse().ok()? })
-    }
-
-    /// Whether the server may be taken to know it still.
-    pub(crate) fn is_valid(&self, ttl: Duration, now: u64) -> bool {
-        u128::from(now.saturating_sub(self.since)) < ttl.as_millis()
     }
 }
 

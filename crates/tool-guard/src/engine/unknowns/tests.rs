@@ -29,7 +29,7 @@ fn key(byte: u8) -> Key {
 async fn an_unknown_call_bars_its_equals_for_ten_minutes_and_not_itself() {
     let all = Unknowns::default();
     let call = all.equals(key(1), Some(key(9)), ("a", None), Digest::of_bytes(""));
-    all.note(call, Some(key(9)), Earlier::NoAnswer, ("pay", None));
+    all.note(call, Some(key(9)), Earlier::NoAnswer, "pay");
     assert!(all.bars(&key(1), None).is_some_and(|barred| barred.key == Some(key(9))));
     assert!(all.bars(&key(1), Some(key(8))).is_some());
     assert!(all.bars(&key(1), Some(key(9))).is_none() && all.bars(&key(2), None).is_none());
@@ -39,7 +39,7 @@ async fn an_unknown_call_bars_its_equals_for_ten_minutes_and_not_itself() {
         all.equals(key(1), None, ("a", None), Digest::of_bytes("")),
         None,
         Earlier::NoAnswer,
-        ("pay", None),
+        "pay",
     );
     tokio::time::advance(BARS).await;
     assert!(all.bars(&key(1), None).is_none());
@@ -54,7 +54,7 @@ async fn each_of_several_equal_calls_bars_until_its_own_end_is_known() {
                 (all.equals(key(1), record, ("a", None), Digest::of_bytes("")), record)
             });
             for (call, record) in calls {
-                all.note(call, record, Earlier::NoAnswer, ("pay", None));
+                all.note(call, record, Earlier::NoAnswer, "pay");
             }
             if records[1].is_some() {
                 // A repeat under the same id is the same call.
@@ -62,7 +62,7 @@ async fn each_of_several_equal_calls_bars_until_its_own_end_is_known() {
                     all.equals(key(1), records[1], ("a", None), Digest::of_bytes("")),
                     records[1],
                     Earlier::NoAnswer,
-                    ("pay", None),
+                    "pay",
                 );
             }
             all.ended_late(&calls[order[0]].0, &Resolution::DidNotRun);
@@ -78,7 +78,7 @@ async fn each_of_several_equal_calls_bars_until_its_own_end_is_known() {
 async fn a_breaker_knows_of_which_tool_a_call_may_have_run() {
     let all = Unknowns::default();
     let call = all.equals(key(1), None, ("a", None), Digest::of_bytes(""));
-    all.note(call, None, Earlier::Failure, ("pay", None));
+    all.note(call, None, Earlier::Failure, "pay");
     assert!(all.has_of("pay") && !all.has_of("search"));
     all.answered_late(&call);
     assert!(all.bars(&key(1), None).is_some_and(|by| by.earlier == Earlier::LateAnswer));
@@ -94,7 +94,7 @@ async fn a_late_answer_is_its_owners_and_one_too_large_is_not_kept() {
             let all = Unknowns::default();
             let [mine, again] =
                 [(); 2].map(|()| all.equals(key(1), None, ("a", None), Digest::of_bytes("")));
-            let note = || all.note(mine, None, Earlier::NoAnswer, ("pay", None));
+            let note = || all.note(mine, None, Earlier::NoAnswer, "pay");
             let is_told = || {
                 // Whichever is known first, of the end and of the caller that gave up.
                 if is_noted {
@@ -150,7 +150,7 @@ async fn there_is_room_for_as_many_as_may_be_and_the_first_goes() {
         bytes[..4].copy_from_slice(&number.to_le_bytes());
         let call = all.equals(Key::from_bytes(bytes), None, ("a", None), Digest::of_bytes(""));
         if number.is_multiple_of(2) {
-            all.note(call, None, Earlier::NoAnswer, ("pay", None));
+            all.note(call, None, Earlier::NoAnswer, "pay");
         } else {
             all.succeeded(&call, &ToolOutcome::success(json!("paid")), BARS);
         }
@@ -167,10 +167,10 @@ async fn a_declared_success_is_kept_for_its_time_and_whole_or_not_at_all() {
     all.succeeded(&call, &ToolOutcome::success(json!("x".repeat(KEPT))), BARS / 2);
     assert!(all.take_late(&call, &[]).is_none(), "too large");
     all.succeeded(&call, &ToolOutcome::success(json!("paid")), BARS / 2);
-    all.note(call, None, Earlier::NoAnswer, ("pay", None));
+    all.note(call, None, Earlier::NoAnswer, "pay");
     assert!(is_answer(all.take_late(&call, &[])));
     tokio::time::advance(BARS / 2).await;
     assert!(all.take_late(&call, &[]).is_none());
-    all.note(call, None, Earlier::NoAnswer, ("pay", None));
+    all.note(call, None, Earlier::NoAnswer, "pay");
     assert!(all.has_of("pay"), "what has expired hides nothing");
 }

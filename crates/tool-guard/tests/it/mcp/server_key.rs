@@ -9,14 +9,16 @@ use std::{
 };
 
 /// Pays once for each key, and logs it. Of a payment with the file `lost` beside the ledger it says that it may have run;
-/// the file `once` is for one payment.
+/// the file `once` is for one payment. With the file `refused` it refuses all.
 const SERVER: &str = r#"while read -r line; do
 id=$(printf %s "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
 key=$(printf %s "$line" | sed -n 's/.*"idempotency_key":"\([^"]*\)".*/\1/p')
 case "$line" in
 *tools/call*)
     echo "$key" >> "$LEDGER"
-    if [ -e "$LEDGER.lost" ] || rm "$LEDGER.once" 2>/dev/null; then
+    if [ -e "$LEDGER.refused" ] && ! [ -e "$LEDGER.once" ]; then
+        echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"HTTP 401: unauthorized"}],"isError":true}}'
+    elif [ -e "$LEDGER.lost" ] || rm "$LEDGER.once" 2>/dev/null; then
         echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"HTTP 503: lost"}],"isError":true}}'
     else
         echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"paid"}]}}'
@@ -116,10 +118,11 @@ fn a_call_of_unknown_outcome_is_repeated_with_its_key() {
     }
 }
 
+/// The order names the payment: whatever the model writes as its key, the server gets the first one.
 #[test]
-fn a_model_that_asks_again_repeats_the_call_of_unknown_outcome_and_then_makes_another() {
+fn a_model_that_asks_again_repeats_the_call_of_unknown_outcome_and_then_gets_its_receipt() {
     for (records, restarts) in [(&["--records", "memory"][..], false), (&[], false), (&[], true)] {
-        let mut shop = Shop::new("", records);
+        let mut shop = Shop::new("identity = [\"/order\"]", records);
         shop.set("lost");
         assert!(shop.pay(1, Some("one"), by_model(1)).contains("lost"));
         shop.unset("lost");
@@ -127,16 +130,83 @@ fn a_model_that_asks_again_repeats_the_call_of_unknown_outcome_and_then_makes_an
             shop.again();
         }
         assert_eq!(shop.pay(2, Some("two"), by_model(2)), "paid");
-        // The server has said of both how they ended, so the next one is another.
+        let runs = shop.keys().len();
         assert_eq!(shop.pay(3, Some("three"), by_model(3)), "paid");
         let keys = shop.keys();
-        let (last, repeats) = keys.split_last().unwrap();
-        assert_eq!(last, "three", "{records:?} {keys:?}");
-        assert!(
-            repeats.len() > 1 && repeats.iter().all(|key| key == "one"),
-            "{records:?} {keys:?}"
+        assert_eq!((keys.len(), keys.iter().all(|key| key == "one")), (runs, true), "{keys:?}");
+    }
+}
+
+/// Nothing tells a repeat from a second payment that is meant.
+#[test]
+fn without_an_identity_an_equal_call_under_another_id_is_refused() {
+    for records in [&["--records", "memory"][..], &[]] {
+        let mut shop = Shop::new("", records);
+        shop.set("lost");
+        assert!(shop.pay(1, None, by_model(1)).contains("lost"));
+        shop.unset("lost");
+        let runs = shop.keys().len();
+        for id in 2..=3 {
+            let said = shop.pay(id, None, by_model(id));
+            assert!(said.contains("may have run"), "{said}");
+        }
+        assert_eq!(shop.keys().len(), runs);
+        // By its own id the call goes on, and then the next one is another.
+        assert_eq!([1, 1, 4].map(|id| shop.pay(id, None, by_model(id))), ["paid"; 3]);
+        let keys = shop.keys();
+        assert_eq!(
+            (keys.len(), keys[0] == keys[runs], keys[0] == keys[runs + 1]),
+            (runs + 2, true, false)
         );
     }
+}
+
+/// A refusal of the repeat says nothing of the payment before it.
+#[test]
+fn a_repeat_that_is_refused_leaves_the_call_as_unknown_as_it_was() {
+    let mut shop = Shop::new("", &[]);
+    let meta = || json!({ "idempotencyKey": "order-42" });
+    shop.set("lost");
+    assert!(shop.pay(1, None, meta()).contains("lost"));
+    shop.unset("lost");
+    shop.set("refused");
+    let said = shop.pay(2, None, meta());
+    assert!(said.contains("401") && said.contains("[MAY HAVE RUN] This was a repeat"), "{said}");
+    shop.unset("refused");
+    shop.again();
+    assert_eq!(shop.pay(3, None, meta()), "paid");
+    let mut keys = shop.keys();
+    keys.dedup();
+    assert_eq!(keys.len(), 1, "{keys:?}");
+}
+
+/// The same within one call: the first attempt may have run.
+#[test]
+fn an_attempt_that_did_not_run_leaves_the_one_before_it_unknown() {
+    let mut shop = Shop::new("", &[]);
+    let meta = || json!({ "idempotencyKey": "order-42" });
+    shop.set("once");
+    shop.set("refused");
+    let said = shop.pay(1, None, meta());
+    shop.unset("refused");
+    assert_eq!(shop.pay(2, None, meta()), "paid");
+    let mut keys = shop.keys();
+    assert_eq!(keys.len(), 3, "{said} {keys:?}");
+    keys.dedup();
+    assert_eq!(keys.len(), 1, "{keys:?}");
+}
+
+#[test]
+fn a_key_that_is_a_number_stays_one() {
+    let mut shop = Shop::new("", &[]);
+    for id in 1..=2 {
+        let arguments = json!({ "order": 42, "idempotency_key": 12345 });
+        let params = json!({ "name": "pay", "arguments": arguments, "_meta": by_model(id) });
+        shop.client.request(id, "tools/call", params);
+        assert_eq!(text(&shop.client.answer(id)), "paid");
+    }
+    // The server looks for a text.
+    assert_eq!(shop.keys(), ["", ""]);
 }
 
 #[test]
@@ -203,6 +273,6 @@ fn a_key_is_sealed_with_its_record() {
         |path: PathBuf| fs::read(path).unwrap().windows(12).any(|bytes| bytes == b"order-secret");
     let records = fs::read_dir(state.join("tool-guard")).unwrap();
     assert!(!records.map(|it| it.unwrap().path()).filter(|it| it.is_file()).any(holds));
-    assert_eq!(shop.pay(2, None, by_model(2)), "paid");
+    assert_eq!(shop.pay(1, None, by_model(1)), "paid");
     assert!(shop.keys().iter().all(|key| key == "order-secret"));
 }
