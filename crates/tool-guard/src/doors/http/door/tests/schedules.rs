@@ -2,7 +2,10 @@
 //! execution if one is promised, no lost answer, nothing for another credential.
 use super::*;
 use proptest::{prelude::*, sample::Index};
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 use tokio::{
     runtime,
     task::{AbortHandle, spawn_blocking},
@@ -15,6 +18,8 @@ enum Name {
     Key,
     /// By its order, under another id of the model's each time.
     Order,
+    /// By its order, and to the server by a key of its own, under which that makes it once.
+    Keyed,
     /// By nothing.
     Nothing,
 }
@@ -56,7 +61,8 @@ enum Event {
 
 fn event() -> impl Strategy<Value = Event> {
     let client = 0..CLIENTS.len();
-    let name = prop_oneof![Just(Name::Key), Just(Name::Order), Just(Name::Nothing)];
+    let name =
+        prop_oneof![Just(Name::Key), Just(Name::Order), Just(Name::Keyed), Just(Name::Nothing)];
     let how = prop_oneof![2 => Just(How::Paid), 1 => Just(How::Unknown), 1 => Just(How::NotRun)];
     prop_oneof![
         8 => (client.clone(), name, 0..5u8)
@@ -116,6 +122,8 @@ struct Paid {
     caller: Caller,
     name: Name,
     order: u8,
+    /// The server's key.
+    key: String,
     post: Heared,
 }
 
@@ -126,7 +134,7 @@ struct World {
     asked: Vec<Asked>,
     running: Vec<Paid>,
     /// The payments that were or may have been made.
-    made: Vec<(Name, u8)>,
+    made: Vec<(Name, u8, String)>,
     receipts: Vec<Caller>,
     ids: u32,
 }
@@ -137,12 +145,21 @@ impl World {
         let id = self.ids;
         let meta = match name {
             Name::Key => format!(r#""idempotencyKey":"k-{order}""#),
-            Name::Order => format!(r#""claudecode/toolUseId":"toolu_01A09q90qw90lq9178{id:05}c""#),
+            Name::Order | Name::Keyed => {
+                format!(r#""claudecode/toolUseId":"toolu_01A09q90qw90lq9178{id:05}c""#)
+            }
             Name::Nothing => String::new(),
         };
-        let tool = if name == Name::Order { "pay_order" } else { "pay" };
+        let tool = match name {
+            Name::Order => "pay_order",
+            Name::Keyed => "pay_keyed",
+            Name::Key | Name::Nothing => "pay",
+        };
+        // A model writes a key of its own each time, or none.
+        let has_key = name == Name::Keyed && id.is_multiple_of(2);
+        let key = if has_key { format!(r#","key":"{id}""#) } else { String::new() };
         let body = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"order":{order}}},"_meta":{{{meta}}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"order":{order}{key}}},"_meta":{{{meta}}}}}}}"#
         );
         let caller = Caller::of(client, self.renewed[client]);
         let friends = if self.accepted.contains(&caller) {
@@ -173,15 +190,17 @@ impl World {
             let params = &body["params"];
             let name = match (params["name"].as_str(), &params["_meta"]["idempotencyKey"]) {
                 (Some("pay_order"), _) => Name::Order,
+                (Some("pay_keyed"), _) => Name::Keyed,
                 (_, Value::String(_)) => Name::Key,
                 _ => Name::Nothing,
             };
             let order = params["arguments"]["order"].as_u64().unwrap() as u8;
+            let key = params["arguments"]["key"].to_string();
             let said =
                 |name: &str| Some(post.posted.headers.get(name)?.to_str().unwrap().to_owned());
             let session = CLIENTS.iter().find(|it| Some(it.0) == said("mcp-session-id").as_deref());
             let caller = Caller { session: session.unwrap().0, credential: said("authorization") };
-            self.running.push(Paid { caller, name, order, post });
+            self.running.push(Paid { caller, name, order, key, post });
         }
         self.hear().await;
     }
@@ -211,9 +230,9 @@ impl World {
     }
 
     fn end(&mut self, which: usize, how: How) {
-        let Paid { caller, name, order, post } = self.running.swap_remove(which);
+        let Paid { caller, name, order, key, post } = self.running.swap_remove(which);
         if !matches!(how, How::NotRun) {
-            self.made.push((name, order));
+            self.made.push((name, order, key));
         }
         match how {
             How::Paid => {
@@ -228,15 +247,16 @@ impl World {
     /// The guard is killed with all its connections; what runs at the server goes on there.
     fn kill(&mut self) {
         self.asked.clear();
-        self.made.extend(self.running.drain(..).map(|paid| (paid.name, paid.order)));
+        self.made.extend(self.running.drain(..).map(|paid| (paid.name, paid.order, paid.key)));
     }
 
     fn check(&self) {
-        let running = self.running.iter().map(|paid| (paid.name, paid.order));
-        let mut seen = HashSet::new();
-        for payment in self.made.iter().copied().chain(running) {
-            let is_first = seen.insert(payment);
-            assert!(is_first || payment.0 == Name::Nothing, "{payment:?} is made twice");
+        let running = self.running.iter().map(|paid| (paid.name, paid.order, paid.key.clone()));
+        let mut seen = HashMap::new();
+        for (name, order, key) in self.made.iter().cloned().chain(running) {
+            let before = seen.insert((name, order), key.clone());
+            let is_once = before.is_none_or(|before| name == Name::Keyed && before == key);
+            assert!(is_once || name == Name::Nothing, "{name:?} {order} is made twice");
         }
     }
 }
@@ -300,7 +320,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(
             folder.path().join("catalog.toml"),
-            "[tools.pay]\neffect = \"mutating\"\n[tools.pay_order]\neffect = \"mutating\"\nkeys = { identity = [\"/order\"] }\n",
+            "[tools.pay]\neffect = \"mutating\"\n[tools.pay_order]\neffect = \"mutating\"\nkeys = { identity = [\"/order\"] }\n[tools.pay_keyed]\nkeys = { identity = [\"/order\"], server_key = \"/key\" }\n",
         )
         .unwrap();
         let (mut world, mut events) = (World::default(), events.into_iter().peekable());
