@@ -20,27 +20,12 @@ const KEYS: u8 = 3;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// With the claim that it repeats.
-    Claim(ClaimRequest, Option<usize>),
-    Renew {
-        claim: usize,
-        lease: u64,
-    },
-    Release {
-        claim: usize,
-    },
-    Finalise {
-        claim: usize,
-        end: End,
-    },
-    Settle {
-        key: Key,
-        of: Option<usize>,
-        end: End,
-    },
-    Clear {
-        key: Key,
-    },
+    Claim(ClaimRequest),
+    Renew { claim: usize, lease: u64 },
+    Release { claim: usize },
+    Finalise { claim: usize, end: End },
+    Settle { key: Key, of: Option<usize>, end: End },
+    Clear { key: Key },
 }
 
 /// A claim that was made in both: its key, and its tokens there.
@@ -74,23 +59,19 @@ fn end() -> End {
 fn step(made: &[Made]) -> Step {
     let claim = || fastrand::usize(..made.len());
     match if made.is_empty() { 0 } else { fastrand::u8(..12) } {
-        0..=4 => Step::Claim(
-            ClaimRequest {
-                key: key(),
-                digest: Digest::of_bytes([u8::from(fastrand::u8(..4) == 0)]),
-                mutating: fastrand::bool(),
-                again: fastrand::bool(),
-                corrects: fastrand::bool(),
-                repeats: None,
-                // Few, so that claims are sent again.
-                owner: fastrand::u64(1..5),
-                ttls: Ttls { done: LONG, failed: LONG, inflight: time(), unknown: time() },
-                tool: "tool".into(),
-                session: fastrand::bool().then(|| "s-1".into()),
-                notes: vec![fastrand::u8(..); 3],
-            },
-            (!made.is_empty() && fastrand::bool()).then(claim),
-        ),
+        0..=4 => Step::Claim(ClaimRequest {
+            key: key(),
+            digest: Digest::of_bytes([u8::from(fastrand::u8(..4) == 0)]),
+            mutating: fastrand::bool(),
+            again: fastrand::bool(),
+            corrects: fastrand::bool(),
+            // Few, so that claims are sent again.
+            owner: fastrand::u64(1..5),
+            ttls: Ttls { done: LONG, failed: LONG, inflight: time(), unknown: time() },
+            tool: "tool".into(),
+            session: fastrand::bool().then(|| "s-1".into()),
+            notes: vec![fastrand::u8(..); 3],
+        }),
         5 | 6 => Step::Renew { claim: claim(), lease: time() },
         7 => Step::Release { claim: claim() },
         8 | 9 => Step::Finalise { claim: claim(), end: end() },
@@ -102,11 +83,7 @@ fn step(made: &[Made]) -> Step {
 /// Takes the step in one of the stores.
 async fn take(store: &dyn RecordStore, which: usize, step: &Step, made: &[Made]) -> Claimed {
     let done = match step {
-        Step::Claim(claim, repeats) => {
-            let repeats = repeats.map(|it| made[it].tokens[which].epoch);
-            let claim = ClaimRequest { repeats, ..claim.clone() };
-            return store.claim(&claim).await.unwrap();
-        }
+        Step::Claim(claim) => return store.claim(claim).await.unwrap(),
         Step::Renew { claim, lease } => {
             store.renew(&made[*claim].key, made[*claim].tokens[which], *lease).await
         }
@@ -178,7 +155,7 @@ async fn scripts_do_what_the_protocol_does() {
                 gist(&answers[1]),
                 "round {round}: in memory and in Redis, after {taken:#?}"
             );
-            if let (Step::Claim(claim, _), [Claimed::Run(one), Claimed::Run(two)]) =
+            if let (Step::Claim(claim), [Claimed::Run(one), Claimed::Run(two)]) =
                 (&step, &answers[..])
             {
                 let above =

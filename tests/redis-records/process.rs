@@ -72,7 +72,6 @@ pub(crate) fn claim(name: &str) -> ClaimRequest {
         mutating: true,
         again: false,
         corrects: false,
-        repeats: None,
         owner: fastrand::u64(1..),
         ttls: Ttls { done: 60_000, failed: 60_000, inflight: lease, unknown: 60_000 },
         tool: "pay".into(),

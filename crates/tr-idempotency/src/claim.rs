@@ -141,7 +141,6 @@ where
             mutating,
             again: mode == DedupeMode::BestEffort,
             corrects: answers.corrects(&req),
-            repeats: answers.repeats(&req),
             wait: mode == DedupeMode::Enforced,
             cut_off,
             in_process,

@@ -68,7 +68,6 @@ macro_rules! conformance_cases {
             a_done_call_is_replayed
             a_failed_call_runs_again_as_its_record_says
             a_failed_call_is_corrected_by_one_with_other_params
-            a_call_of_unknown_outcome_is_repeated_only_after_the_run_that_is_meant
             a_cancelled_call_runs_again
             a_claim_returns_the_former_state
             epochs_grow_past_deleted_records

@@ -10,8 +10,7 @@
 //!        ▲                  │  ▲  │ lease ends
 //!        └── release ───────┘  │  └─────────────▶ unknown ── settle ──▶ done · cancelled
 //!            (never started)   └── claim again: cancelled; failed, if it may be, or with other params;
-//!                                               unknown, unless the call is mutating and does not
-//!                                               repeat just that run
+//!                                               unknown, unless the call is mutating
 //! ```
 //!
 //! # When to use
@@ -51,8 +50,6 @@ pub struct Ask {
     pub again: bool,
     /// Whether to run it with other params than one that failed.
     pub corrects: bool,
-    /// The epoch of the run of unknown outcome that it repeats without harm, as with the key of that run's request.
-    pub repeats: Option<u64>,
     /// The claim's token, if it is granted. Its epoch is above all earlier ones of the key.
     pub token: Token,
     /// The store's time.
@@ -145,7 +142,6 @@ impl<D, F> Record<D, F> {
             State::Failed(_, Again::Never) => false,
             State::Failed(_, Again::WhenAsked) => ask.again,
             State::Failed(_, Again::Freely) | State::Cancelled(_) => true,
-            State::Unknown(_) if ask.repeats == Some(self.token.epoch) => true,
             State::Unknown(_) if self.mutating || ask.mutating => return Reply::Unknown,
             State::Unknown(_) => true,
         };

@@ -106,8 +106,6 @@ pub struct IdempotencyParts {
     pub id: Option<DedupeKey>,
     /// How long the call's record is kept, where that differs from what its tool's manifest says.
     pub ttls: TtlOverride,
-    /// The epoch of the run of unknown outcome that this call repeats without harm: the tool gets the key that it got then.
-    pub repeats: Option<u64>,
     /// The record stays in this process although the layer has a store: for calls that need not
     /// outlive it.
     pub in_process: bool,
@@ -121,7 +119,7 @@ pub struct IdempotencyParts {
 // Shows whether there is a key, not the key.
 crate::debug_parts! { IdempotencyParts, |it|
     key = it.key.as_ref().map(|_| ".."), from_hook = it.from_hook, continues = it.continues.is_some(),
-    mode = it.mode, scope = it.scope, id = it.id, ttls = it.ttls, repeats = it.repeats, in_process = it.in_process,
+    mode = it.mode, scope = it.scope, id = it.id, ttls = it.ttls, in_process = it.in_process,
     record_session = it.record_session, about = it.about.is_some(),
 }
 

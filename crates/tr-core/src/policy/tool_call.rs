@@ -147,11 +147,6 @@ impl RequestPolicy<ToolCall> for DefaultPolicy {
     }
 
     #[inline]
-    fn repeats(&self, call: &ToolCall) -> Option<u64> {
-        call.parts().idempotency.repeats
-    }
-
-    #[inline]
     fn scope(&self, call: &ToolCall) -> DedupeScope {
         call.parts().idempotency.scope
     }

@@ -198,22 +198,6 @@ pub(super) async fn a_failed_call_is_corrected_by_one_with_other_params(
     Ok(())
 }
 
-pub(super) async fn a_call_of_unknown_outcome_is_repeated_only_after_the_run_that_is_meant(
-    cx: Cx<'_, impl Subject>,
-) -> Verdict {
-    let first = cx.end(&cx.claim("a"), State::Unknown(None)).await?;
-    let repeats = |epoch| ClaimRequest { repeats: Some(epoch), ..cx.claim("a") };
-    for claim in [cx.claim("a"), repeats(first.epoch + 1)] {
-        let reply = cx.other.claim(&claim).await?;
-        must!(matches!(reply, Claimed::Unknown(_)) => "a call of unknown outcome ran again: {reply:?}");
-    }
-    let grant = granted(cx.other.claim(&repeats(first.epoch)).await?)?;
-    must!(grant.token.epoch > first.epoch => "the epoch does not grow");
-    let late = cx.store.claim(&repeats(first.epoch)).await?;
-    must!(matches!(late, Claimed::Busy { .. }) => "two runs repeat one: {late:?}");
-    Ok(())
-}
-
 pub(super) async fn a_cancelled_call_runs_again(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), State::Cancelled(Some(b"why".to_vec()))).await?;
     let grant = granted(cx.other.claim(&cx.claim("a")).await?)?;

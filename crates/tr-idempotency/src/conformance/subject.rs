@@ -145,7 +145,6 @@ impl<'s, S: Subject> Case<'s, S> {
             digest: Digest::of_bytes("params"),
             mutating: true,
             corrects: false,
-            repeats: None,
             again: false,
             owner: self.seed.wrapping_add(self.owners.fetch_add(1, Relaxed)).max(1),
             ttls: Ttls { done: LONG, failed: LONG, inflight: LONG, unknown: LONG },

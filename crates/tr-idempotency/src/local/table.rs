@@ -213,8 +213,6 @@ pub(crate) struct LocalClaim<'i> {
     pub(crate) again: bool,
     /// Runs with other params than a call that failed.
     pub(crate) corrects: bool,
-    /// Runs after the run of unknown outcome that has this epoch.
-    pub(crate) repeats: Option<u64>,
     /// Waits for a call in flight.
     pub(crate) wait: bool,
     /// Joins only a call whose caller is gone.
@@ -264,8 +262,8 @@ impl LocalClaim<'_> {
     }
 
     pub(super) const fn ask(&self, token: Token) -> Ask {
-        let Self { id, mutating, again, corrects, repeats, now, ttls, .. } = *self;
-        Ask { digest: id.digest, mutating, again, corrects, repeats, token, now, ttls }
+        let Self { id, mutating, again, corrects, now, ttls, .. } = *self;
+        Ask { digest: id.digest, mutating, again, corrects, token, now, ttls }
     }
 }
 

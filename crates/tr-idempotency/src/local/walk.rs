@@ -118,7 +118,6 @@ impl Walk {
             mutating,
             again,
             corrects: false,
-            repeats: None,
             wait,
             cut_off,
             in_process: cut_off,

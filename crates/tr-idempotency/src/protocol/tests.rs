@@ -122,8 +122,6 @@ impl World {
             mutating: self.mutating,
             again,
             corrects,
-            // A run that has another one after it is not repeated.
-            repeats: self.history.iter().rev().nth(1).map(|claim| claim.token.epoch),
             token: self.token(),
             now: self.now,
             ttls: TTLS,
@@ -162,16 +160,7 @@ impl World {
         let Some(record) = &mut self.record else { panic!("history without a record") };
         let digest = Digest::of_bytes([u8::from(claim.digest)]);
         let (mutating, now) = (self.mutating, self.now);
-        let ask = Ask {
-            digest,
-            mutating,
-            again: false,
-            corrects: false,
-            repeats: None,
-            token,
-            now,
-            ttls: TTLS,
-        };
+        let ask = Ask { digest, mutating, again: false, corrects: false, token, now, ttls: TTLS };
         assert_eq!(record.claim(&ask), Reply::Claimed(None));
         assert_eq!(record.token, token);
         if now >= claim.lease {
@@ -348,7 +337,6 @@ fn an_older_epoch_is_refused_everything() {
         mutating: false,
         again: false,
         corrects: false,
-        repeats: None,
         token: Token { epoch, owner: epoch },
         now: 10 * epoch,
         ttls: TTLS,

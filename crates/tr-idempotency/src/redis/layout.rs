@@ -214,7 +214,6 @@ mod tests {
             mutating: true,
             again: false,
             corrects: false,
-            repeats: None,
             owner: 8,
             ttls: Ttls { done: 1, failed: 1, inflight: 10, unknown: 100 },
             tool: tool.clone(),

@@ -83,15 +83,13 @@ impl RecordStore for Redis {
             let [lead, by, rest] = layout::of_claim(claim, unknown);
             let (lives, lease) = (number(lease.saturating_add(unknown).max(1)), number(lease));
             let (again, corrects) = (flag(claim.again), flag(claim.corrects));
-            let repeats = claim.repeats.map(number).unwrap_or_default();
-            let args: [&[u8]; 9] =
-                [&lead, &by, &rest, &lease, &lives, again, self.durable(), corrects, &repeats];
+            let args: [&[u8]; 8] =
+                [&lead, &by, &rest, &lease, &lives, again, self.durable(), corrects];
             // Most claims have no flag, and each argument costs time on the server.
-            let flags = match claim {
-                ClaimRequest { repeats: Some(_), .. } => 4,
-                ClaimRequest { corrects: true, .. } => 3,
-                _ if claim.again || self.0.changes.durability.waits() => 2,
-                _ => 0,
+            let flags = match claim.corrects {
+                true => 3,
+                false if claim.again || self.0.changes.durability.waits() => 2,
+                false => 0,
             };
             let (script, name) = (&script::CLAIM, self.name(&claim.key));
             claimed(claim, self.0.changes.change(script, &name, &args[..5 + flags]).await?)

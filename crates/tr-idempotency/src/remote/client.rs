@@ -95,7 +95,7 @@ impl<V> StoreCall<V> {
         (info, record): (&CallInfo<'_>, &RecordRef<'_>),
         (deadline, max_wait): (Option<Instant>, Duration),
     ) -> Box<Self> {
-        let LocalClaim { id, mutating, again, corrects, repeats, ttls, wait, .. } = *local;
+        let LocalClaim { id, mutating, again, corrects, ttls, wait, .. } = *local;
         let (key, digest, frames) = (id.key, id.digest, &remote.format.frames);
         let place = Place { key, digest, mutating, epoch: 0, by_hand: false };
         let claim = Arc::new(ClaimRequest {
@@ -104,7 +104,6 @@ impl<V> StoreCall<V> {
             mutating,
             again,
             corrects,
-            repeats,
             owner: new_owner(),
             ttls,
             tool: info.tool.to_owned(),

@@ -22,8 +22,6 @@ pub struct ClaimRequest {
     pub again: bool,
     /// Whether to run it with other params than one that failed.
     pub corrects: bool,
-    /// The epoch of the run of unknown outcome that it repeats without harm.
-    pub repeats: Option<u64>,
     /// A new random number for each claim, never [`Token::BY_HAND`].
     pub owner: u64,
     /// How long each state lasts.
@@ -216,8 +214,8 @@ impl ClaimRequest {
     /// The protocol's input, with the epoch and the time from the store.
     #[must_use]
     pub const fn ask(&self, epoch: u64, now: Millis) -> Ask {
-        let Self { digest, mutating, again, corrects, repeats, owner, ttls, .. } = *self;
-        Ask { digest, mutating, again, corrects, repeats, token: Token { epoch, owner }, now, ttls }
+        let Self { digest, mutating, again, corrects, owner, ttls, .. } = *self;
+        Ask { digest, mutating, again, corrects, token: Token { epoch, owner }, now, ttls }
     }
 
     /// Applies the claim to the record under its key, for stores that are written in Rust. The

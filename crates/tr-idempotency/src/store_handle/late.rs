@@ -78,7 +78,6 @@ impl<V: Clone> StoreHandle<V> {
             mutating: stored.record.mutating,
             again: false,
             corrects: false,
-            repeats: None,
             owner: new_owner(),
             ttls: self.front.ttls,
             tool: stored.tool.clone(),

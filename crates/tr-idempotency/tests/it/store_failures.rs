@@ -331,7 +331,6 @@ async fn a_corrupt_or_newer_answer_says_that_the_tool_ran() {
             mutating: true,
             again: false,
             corrects: false,
-            repeats: None,
             owner: 1,
             ttls: tr_idempotency::protocol::Ttls {
                 done: 60_000,

@@ -265,7 +265,6 @@ impl<P: RequestPolicy<Req>, C: Change<Req>, Req> RequestPolicy<Req> for Adapted<
         fn derived_key(req: &Req, from: Derive) -> Result<Option<DedupeKey>, InvalidKey>;
         fn dedupe_mode(req: &Req) -> DedupeMode;
         fn corrects(req: &Req) -> bool;
-        fn repeats(req: &Req) -> Option<u64>;
         fn scope(req: &Req) -> DedupeScope;
         fn has_scope(req: &Req) -> bool;
         fn record_ttls(req: &Req) -> TtlOverride;

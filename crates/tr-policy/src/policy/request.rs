@@ -177,12 +177,6 @@ pub trait RequestPolicy<Req> {
         false
     }
 
-    /// The epoch of the run of unknown outcome that the request repeats without harm: its tool knows both by a key that
-    /// they have in common. A run of another epoch is not repeated.
-    fn repeats(&self, _: &Req) -> Option<u64> {
-        None
-    }
-
     /// Which calls the idempotency key may match; the global scope is for read-only requests.
     fn scope(&self, _: &Req) -> DedupeScope {
         DedupeScope::Session

@@ -21,16 +21,7 @@ fn stored(state: StoredState) -> StoredRecord {
     let ttls = Ttls { done: HOUR, failed: HOUR, inflight: HOUR, unknown: HOUR };
     let token = Token { epoch: 1, owner: 2 };
     let digest = place().digest;
-    let ask = Ask {
-        digest,
-        mutating: true,
-        again: false,
-        corrects: false,
-        repeats: None,
-        token,
-        now: 0,
-        ttls,
-    };
+    let ask = Ask { digest, mutating: true, again: false, corrects: false, token, now: 0, ttls };
     StoredRecord { state, ..StoredRecord::new(&ask) }
 }
 

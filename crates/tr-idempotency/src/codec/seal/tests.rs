@@ -32,7 +32,6 @@ fn record() -> StoredRecord {
         mutating: true,
         again: false,
         corrects: false,
-        repeats: None,
         token,
         now: NOW,
         ttls,

@@ -96,7 +96,6 @@ fn not_stuck(lease: &Lease, world: &World) -> bool {
         mutating: lease.mutating,
         again: false,
         corrects: false,
-        repeats: None,
         token: Token { epoch: u64::MAX, owner: owner(CALLERS) },
         // A clock that jumps back makes leases longer.
         now: world.store_now() + if lease.clock_jumps { 3 * LEASE } else { LEASE },

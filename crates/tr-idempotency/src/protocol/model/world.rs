@@ -201,7 +201,6 @@ impl World {
             // One of the callers uses best effort.
             again: caller == 1,
             corrects: false,
-            repeats: None,
             token: Token { epoch, owner: owner(caller) },
             now: self.store_now(),
             ttls: TTLS,

@@ -1,5 +1,4 @@
 local again, durable, corrects = ARGV[6] == '1', ARGV[7] == '1', ARGV[8] == '1'
-local repeats = tonumber(ARGV[9])
 local c, r, value = fields(first), read()
 if r == false then return {'unreadable'} end
 local other = r and r.digest ~= c.digest
@@ -22,7 +21,7 @@ elseif r then
   if r.phase == 'd' or r.phase == 'n' or (r.phase == 'w' and not again) then
     return {'settled', now, value}
   end
-  if r.phase == 'u' and r.epoch ~= repeats and (r.mutating == '1' or c.mutating == '1') then
+  if r.phase == 'u' and (r.mutating == '1' or c.mutating == '1') then
     return {'unknown', now, value}
   end
   c.epoch, c.version, c.runs = above(r.epoch), r.version + 1, r.runs + 1

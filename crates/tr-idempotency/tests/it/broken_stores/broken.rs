@@ -323,7 +323,6 @@ fn claim_of(stored: &Stored) -> ClaimRequest {
         mutating: stored.record.mutating,
         again: false,
         corrects: false,
-        repeats: None,
         owner: stored.record.token.owner,
         ttls: tr_idempotency::protocol::Ttls {
             done: FOREVER,

@@ -86,7 +86,6 @@ pub(crate) fn claim(key: &str) -> ClaimRequest {
         mutating: true,
         again: false,
         corrects: false,
-        repeats: None,
         owner: OWNERS.fetch_add(1, Relaxed) | u64::from(process::id()) << 32,
         ttls: Ttls { done: 24 * HOUR, failed: HOUR, inflight: 120_000, unknown: 24 * HOUR },
         tool: "pay.card".into(),

@@ -112,7 +112,6 @@ async fn ours(store: Sqlite, batch: u64, task: u64) -> Result<(), BoxError> {
             mutating: true,
             again: false,
             corrects: false,
-            repeats: None,
             owner: (batch << 32 | task << 16 | cycle) + 1,
             ttls: Ttls { done: HOUR, failed: HOUR, inflight: HOUR, unknown: HOUR },
             tool: "pay".into(),

@@ -152,7 +152,6 @@ async fn claim(store: &Redis, batch: u64, call: u64) -> Result<(ClaimRequest, Gr
         mutating: true,
         again: false,
         corrects: false,
-        repeats: None,
         owner: (batch << 32 | call) + 1,
         ttls: Ttls { done: HOUR, failed: HOUR, inflight: HOUR, unknown: HOUR },
         tool: "pay".into(),
