@@ -31,6 +31,7 @@ pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 pub struct Issued {
     certificate: String,
     key: String,
+    #[cfg(all(unix, any(feature = "postgres", feature = "redis")))]
     authority: String,
 }
 
@@ -69,7 +70,12 @@ impl Authority {
         let key = KeyPair::generate().expect("there is randomness");
         let certificate = params.signed_by(&key, &self.0).expect("the parameters are sound");
         let (certificate, key) = (certificate.pem(), key.serialize_pem());
-        Issued { certificate, key, authority: self.pem() }
+        Issued {
+            certificate,
+            key,
+            #[cfg(all(unix, any(feature = "postgres", feature = "redis")))]
+            authority: self.pem(),
+        }
     }
 }
 
