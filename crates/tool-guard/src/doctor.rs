@@ -201,8 +201,8 @@ fn known(
         let reached = match entry.reached(form) {
             Ok(reached) => reached,
             Err(Refusal { what, .. }) => {
-                let (name, said) = (entry.title(), at(&what));
-                return Ok(Known { name, said, fault: false, launch: Err(None) });
+                let (name, said, fault) = (entry.title(), at(&what), entry.names_guard());
+                return Ok(Known { name, said, fault, launch: Err(None) });
             }
         };
         let (said, fault) = guarded(&reached, guard);

@@ -19,7 +19,7 @@ use self::{
     shown::shown,
 };
 use crate::{
-    files::{CliError, File, replace_file},
+    files::{CliError, File, is_program, replace_file},
     terminal::{quoted, say},
 };
 use anyhow::{Context as _, anyhow};
@@ -32,9 +32,10 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
+    process::{ExitCode, Stdio},
+    time::Duration,
 };
-use tokio::runtime::Handle;
+use tokio::{process::Command, runtime::Handle, time::timeout};
 use tr_core::printable;
 
 /// The exit codes, for the help.
@@ -44,8 +45,8 @@ Exit codes:
   1  a file, or the server of --server, cannot be used; no file was changed, unless the message says so
   2  the command line cannot be used";
 
-/// This program's version.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// How long a guard may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the old file's name ends with.
 const BACKUP: &str = ".before-tool-guard";
@@ -96,19 +97,22 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let wanted = |place: &&Place| options.scope.is_none_or(|scope| scope == place.scope);
     let places: Vec<Place> = places.iter().filter(wanted).cloned().collect();
     let unfit = |url: &str| Handle::current().block_on(reach::unfit(url));
-    let is_stale = |path: &str| {
-        is_in_cache(path) && !is_in_cache(&guard) || version(path) != Some(VERSION.to_owned())
-    };
-    let order = EditOptions {
-        guard: &guard,
-        server: options.server.as_deref(),
-        http: options.http,
-        undo: options.undo,
-        unfit: Some(&unfit),
-        stale: Some(&is_stale),
-    };
     let (mut planned, mut refused) = (Vec::new(), Vec::new());
     for place in distinct(&places) {
+        let is_stale = |path: &str| {
+            is_in_cache(path) && !is_in_cache(&guard)
+                || !is_program(Path::new(path))
+                // A project's file comes from others: the programs that it names are not started.
+                || place.scope == Scope::User && Handle::current().block_on(is_older(path))
+        };
+        let order = EditOptions {
+            guard: &guard,
+            server: options.server.as_deref(),
+            http: options.http,
+            undo: options.undo,
+            unfit: Some(&unfit),
+            stale: Some(&is_stale),
+        };
         match plan(place, options, &order) {
             Ok(plan) => planned.push(plan),
             Err(error) => refused.push(error),
@@ -192,11 +196,20 @@ fn program() -> anyhow::Result<String> {
     })
 }
 
-/// The version of the guard at this path, if it runs.
-fn version(path: &str) -> Option<String> {
-    let said = Command::new(path).arg("--version").stdin(Stdio::null()).output().ok()?;
-    let said = String::from_utf8(said.stdout).ok()?;
-    said.split_whitespace().nth(1).map(str::to_owned)
+/// Whether the guard at this path is older than this one, or does not say its version in time.
+async fn is_older(path: &str) -> bool {
+    let mut asked = Command::new(path);
+    asked.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
+    let Ok(Ok(said)) = timeout(PATIENCE, asked.output()).await else { return true };
+    let said = String::from_utf8_lossy(&said.stdout);
+    let version = said.split_whitespace().nth(1).and_then(numbers);
+    version.is_none_or(|version| Some(version) < numbers(env!("CARGO_PKG_VERSION")))
+}
+
+/// The numbers of a version.
+fn numbers(version: &str) -> Option<Vec<u64>> {
+    let release = version.split(['-', '+']).next()?;
+    release.split('.').map(|number| number.parse().ok()).collect()
 }
 
 fn is_in_cache(guard: &str) -> bool {

@@ -237,7 +237,8 @@ impl<'e> Editor<'e> {
         let reached = match self.entry.reached(self.form) {
             Ok(reached) => reached,
             // What cannot be guarded has no guard to take out.
-            Err(refusal) => return Ok(What::Left(refusal.what)),
+            Err(refusal) if !self.entry.names_guard() => return Ok(What::Left(refusal.what)),
+            Err(refusal) => return Err(refusal),
         };
         match reached.guarded() {
             Guarded::No => return Ok(What::NotGuarded),

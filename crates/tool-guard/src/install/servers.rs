@@ -188,6 +188,16 @@ impl<'t> Entry<'t> {
         Ok(Reached::Http { url, transport: named })
     }
 
+    /// Whether its command names the guard, also if the rest of it is not understood.
+    pub(crate) fn names_guard(&self) -> bool {
+        let all = self.value.members().into_iter().flatten();
+        let mut commands = all.filter(|it| it.name == "command").map(|it| &it.value);
+        commands.any(|it| {
+            let program = it.list().map_or(Some(it), <[Node]>::first);
+            program.and_then(Node::text).is_some_and(is_guard)
+        })
+    }
+
     fn commanded(&self, command: &'t Member, form: &Form) -> Result<Reached<'t>, Refusal> {
         let words = |found: &'t Member, name: &str| -> Result<&'t [Node], Refusal> {
             let list = found.value.list().filter(|list| list.iter().all(|it| it.text().is_some()));
@@ -237,6 +247,12 @@ fn unfit(url: &str) -> Option<&'static str> {
     )
 }
 
+/// Whether a program is the guard, by its name.
+fn is_guard(program: &str) -> bool {
+    let name = Path::new(program).file_stem().and_then(|name| name.to_str());
+    matches!(name, Some("tool-guard" | "tool-reliability"))
+}
+
 impl<'t> Reached<'t> {
     /// The values with the words of its command.
     pub(crate) fn nodes(&self) -> Vec<&'t Node> {
@@ -265,13 +281,11 @@ impl<'t> Reached<'t> {
         let words = self.words();
         let [program, "mcp", rest @ ..] = words.as_slice() else { return Guarded::No };
         let rest = rest.get(usize::from(self.has_limit())..).unwrap_or_default();
-        let path = Path::new(program);
-        let name = path.file_stem().and_then(|name| name.to_str());
-        if !matches!(name, Some("tool-guard" | "tool-reliability")) {
+        if !is_guard(program) {
             return Guarded::No;
         }
         let has_args = matches!(self, Self::List(_) | Self::Command { args: Some(_), .. });
-        let is_ours = path.is_absolute()
+        let is_ours = Path::new(program).is_absolute()
             && has_args
             && match rest {
                 ["--", _, ..] | ["--upstream", _] => true,

@@ -100,6 +100,10 @@ fn what_is_wrong_is_said_and_is_the_exit_code() {
     says(1, "ended with exit code 127");
     write(json!({ "command": "/nowhere/tool-guard", "args": ["mcp", "--", "x"] }));
     says(1, "its guard is gone, /nowhere/tool-guard: install --undo");
+    write(json!({ "command": "/nowhere/tool-guard", "args": ["mcp", 5] }));
+    says(1, "its `args` is no list of texts");
+    write(json!({ "command": "a", "args": ["mcp", 5] }));
+    says(0, "its `args` is no list of texts");
     let refusal =
         r#"read -r x; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no key"}}'"#;
     write(json!({ "command": "sh", "args": ["-c", refusal] }));

@@ -160,18 +160,23 @@ fn a_server_that_cannot_be_guarded_is_an_error_if_it_is_named() {
     assert_eq!(home.text(), text);
 }
 
-/// A guard that works no more, or may soon: of a folder that was emptied, of another version.
+/// Puts a program with this script there.
+fn write_program(path: &Path, script: &str) {
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A guard that works no more: of a folder that was emptied, or older.
 #[test]
-fn an_entry_whose_guard_is_gone_or_of_another_version_gets_this_one() {
+fn an_entry_whose_guard_is_gone_or_older_gets_this_one() {
     let home = Home::new("cursor", TWO);
     home.says(&[], 0);
     let installed = home.text();
     let other = home.folder.path().join("tool-guard");
     let gone = installed.replace(env!("CARGO_BIN_EXE_tool-guard"), other.to_str().unwrap());
-    for script in [None, Some("#!/bin/sh\necho tool-guard 0.0.9\n")] {
+    for script in [None, Some("echo tool-guard 0.0.9"), Some("echo what")] {
         if let Some(script) = script {
-            fs::write(&other, script).unwrap();
-            fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+            write_program(&other, script);
         }
         fs::write(&home.file, &gone).unwrap();
         let said = home.says(&[], 0);
@@ -180,8 +185,44 @@ fn an_entry_whose_guard_is_gone_or_of_another_version_gets_this_one() {
         assert_eq!(home.text(), installed);
     }
     assert!(home.says(&[], 0).contains("is guarded already"));
+    fs::write(&home.file, &gone).unwrap();
+    write_program(&other, "echo tool-guard 99.10.0");
+    assert!(home.says(&[], 0).contains("is guarded already"), "a newer one stays");
+    assert_eq!(home.text(), gone);
     home.says(&["--undo"], 0);
     assert_eq!(home.text(), TWO);
+}
+
+/// A project's file comes from others.
+#[test]
+fn a_program_that_a_project_s_file_names_is_not_started() {
+    let home = Home::new("vscode", r#"{"servers": {"a": {"command": "a"}}}"#);
+    home.says(&[], 0);
+    let (other, trace) = (home.folder.path().join("tool-guard"), home.folder.path().join("trace"));
+    write_program(&other, &format!("echo started >{}", trace.display()));
+    let named = home.text().replace(env!("CARGO_BIN_EXE_tool-guard"), other.to_str().unwrap());
+    fs::write(&home.file, &named).unwrap();
+    for words in [&["--dry-run"][..], &[]] {
+        assert!(home.says(words, 0).contains("is guarded already"));
+    }
+    assert_eq!((home.text(), trace.exists()), (named, false));
+    fs::remove_file(&other).unwrap();
+    assert!(home.says(&[], 0).contains("in place of"), "one that is gone is seen");
+}
+
+/// The guard is in it, and can be taken out only by hand.
+#[test]
+fn a_guarded_entry_that_is_not_understood_is_refused() {
+    let guard = env!("CARGO_BIN_EXE_tool-guard");
+    for broken in ["\"args\": [\"mcp\", 5]", "\"args\": \"mcp a\"", "\"command\": \"a\""] {
+        let text = format!(
+            r#"{{"mcpServers": {{"a": {{"command": "{guard}", {broken}}}, "b": {{"command": "b"}}}}}}"#
+        );
+        let home = Home::new("cursor", &text);
+        let said = home.says(&["--undo"], 1);
+        assert!(said.contains("no file was changed"), "{said}");
+        assert_eq!(home.text(), text);
+    }
 }
 
 #[test]
