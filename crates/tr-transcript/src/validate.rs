@@ -228,7 +228,7 @@ impl Validator {
             self.server = ServerUses::of(&messages[..len]);
         }
         if self.format.rules().results == Results::Items {
-            self.truncate_items(len, replay.items);
+            self.truncate_items(&messages[..len]);
         }
         let speaks = |message: &&Message| !message.is_aside(self.format.rules());
         self.last = messages[..len].iter().rfind(speaks).map(Message::role);

@@ -140,6 +140,20 @@ fn reasoning_at_the_end_waits_for_what_follows() {
     assert_eq!((actions, left.len()), (vec![RemoveReasoning], 1));
 }
 
+/// Also after a rollback, across results.
+#[test]
+fn reasoning_that_waits_before_a_result_waits_after_a_rollback() {
+    let items = [call(1), reasoning("rs_1"), answer(1), reasoning("rs_2"), user("hm")];
+    let mut session = Session::load("s", of(FORMAT, &items[..4]));
+    for _ in 0..2 {
+        let before = session.checkpoint(tr_integrity::Operation::Manual, 0);
+        session.push(FORMAT.read(items[4].as_str()).unwrap());
+        let found = session.validator().findings().iter().map(|it| it.fault);
+        assert_eq!(found.collect::<Vec<_>>(), [Fault::LoneReasoning; 2]);
+        session.rollback(&before.id, 0).unwrap();
+    }
+}
+
 /// An aborted stream: the reasoning is saved, what followed from it is not.
 #[test]
 fn reasoning_without_what_follows_goes_and_says_so() {

@@ -1,7 +1,6 @@
 //! Validates items: a result may be anywhere after its use, so it can resolve an earlier finding.
 use super::{
     Fault, Validator,
-    item_state::Items,
     step::{OpenUse, Step},
 };
 use crate::message::{Item, Kind, Message, Role};
@@ -47,9 +46,7 @@ impl Validator {
 
     /// Reasoning waits for the model's output; results do not count.
     fn check_reasoning(&mut self, message: &Message) {
-        let is_reasoning = message.blocks().iter().any(|block| block.kind == Kind::Reasoning);
-        if is_reasoning {
-            let id = message.item().map_or_else(Box::default, |item| item.id.clone());
+        if let Some(id) = reasoning(message) {
             return self.items.reasoning.push((self.len, id));
         }
         let waiting = mem::take(&mut self.items.reasoning);
@@ -108,10 +105,24 @@ impl Validator {
         self.items.uses.what(at).result
     }
 
-    /// Removes all but the first `len` messages, except for the step, which is taken from `replay`.
-    pub(super) fn truncate_items(&mut self, len: usize, replay: Items) {
-        self.items.truncate(len);
-        self.items.reference = self.items.reference.filter(|&first| first < len);
-        self.items.reasoning = replay.reasoning;
+    /// Removes all but these messages, except for the step.
+    pub(super) fn truncate_items(&mut self, messages: &[Message]) {
+        self.items.truncate(messages.len());
+        self.items.reference = self.items.reference.filter(|&first| first < messages.len());
+        self.items.reasoning.clear();
+        for (at, message) in messages.iter().enumerate().rev() {
+            match reasoning(message) {
+                Some(id) => self.items.reasoning.push((at, id)),
+                None if message.tool_results().next().is_some() => {}
+                None => break,
+            }
+        }
+        self.items.reasoning.reverse();
     }
+}
+
+/// The id of a reasoning item.
+fn reasoning(message: &Message) -> Option<Box<str>> {
+    let is_reasoning = message.blocks().iter().any(|block| block.kind == Kind::Reasoning);
+    is_reasoning.then(|| message.item().map_or_else(Box::default, |item| item.id.clone()))
 }
