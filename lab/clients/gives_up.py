@@ -1,6 +1,6 @@
 """Asks for a payment as clients on PyPI's `mcp` 1 do, which give up without a word, and prints what each asking sees.
 
-Usage: gives_up.py mcp|agents '{"command": [...]} or {"url": "..."}' '{"limit", "takes", "asks", "retries", "together", "keys"}'
+Usage: gives_up.py mcp|agents|langchain '{"command": [...]} or {"url": "..."}' '{"limit", "takes", "asks", "retries", "together", "keys"}'
 """
 
 import asyncio
@@ -45,16 +45,32 @@ async def with_agents(target, plan):
         yield lambda arguments: server.call_tool("pay", arguments)
 
 
+@asynccontextmanager
+async def with_langchain(target, plan):
+    from langchain_mcp_adapters.client import MultiServerMCPClient
+
+    options = {"session_kwargs": {"read_timeout_seconds": datetime.timedelta(seconds=plan["limit"])}}
+    if "url" in target:
+        connection = {"transport": "streamable_http", "url": target["url"], **options}
+    else:
+        command, *args = target["command"]
+        connection = {"transport": "stdio", "command": command, "args": args, "env": dict(os.environ), **options}
+    # Each call has a session, and so a process, of its own.
+    [tool] = await MultiServerMCPClient({"bank": connection}).get_tools()
+    yield lambda arguments: tool.ainvoke({"type": "tool_call", "id": "call", "name": "pay", "args": arguments})
+
+
 async def main(kind, target, plan):
     plan = json.loads(plan)
     arguments = {"order": "42", "takes": plan["takes"]}
-    async with {"mcp": with_mcp, "agents": with_agents}[kind](json.loads(target), plan) as pay:
+    async with CLIENTS[kind](json.loads(target), plan) as pay:
 
         async def ask(number):
             try:
                 key = {"idempotency_key": f"key-{number}"} if plan["keys"] else {}
                 result = await pay(arguments | key)
-                said = "\n".join(block.text for block in result.content)
+                blocks = result.content if isinstance(result.content, list) else [result.content]
+                said = "\n".join(getattr(block, "text", None) or str(block) for block in blocks)
             except Exception as error:
                 said = f"{type(error).__name__}: {error}"
             print(json.dumps(said), flush=True)
@@ -69,5 +85,7 @@ async def main(kind, target, plan):
         while time.monotonic() < ends and not os.path.exists(os.environ["DONE"]):
             await asyncio.sleep(0.05)
 
+
+CLIENTS = {"mcp": with_mcp, "agents": with_agents, "langchain": with_langchain}
 
 asyncio.run(main(*sys.argv[1:]))

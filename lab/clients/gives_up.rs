@@ -5,6 +5,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{fs, path::Path, process::Command, thread};
+use tempfile::TempDir;
 
 /// A payment takes so many seconds, and the client waits for `limit`; it is asked for so often.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,7 @@ fn payments(plan: Plan, form: Form, options: &[&str]) -> (usize, String) {
     let bank = ["node", here("slow_bank.cjs").to_str().unwrap()].map(str::to_owned);
     let guard = variable("TR_TOOL_GUARD").into_os_string().into_string().unwrap();
     let words = |more: &[&str]| {
-        let front = [guard.as_str(), "mcp", "--records", "memory", "--log", "warn"];
+        let front = [guard.as_str(), "mcp", "--log", "warn"];
         let all = front.iter().chain(options).chain(more).map(|word| (*word).to_owned());
         all.chain(bank.clone()).collect::<Vec<_>>()
     };
@@ -61,7 +62,7 @@ fn payments(plan: Plan, form: Form, options: &[&str]) -> (usize, String) {
         Form::Http => {
             let words = words(&["--listen", "127.0.0.1:0", "--"]);
             let mut command = Command::new(&words[0]);
-            command.args(&words[1..]).env("LEDGER", &ledger);
+            command.args(&words[1..]).env("LEDGER", &ledger).env("HOME", folder.path());
             let listens = |line: &str| {
                 let event: Value = serde_json::from_str(line).ok()?;
                 Some(event.get("address")?.as_str()?.to_owned())
@@ -84,6 +85,7 @@ fn payments(plan: Plan, form: Form, options: &[&str]) -> (usize, String) {
         )
         .env("LEDGER", &ledger)
         .env("DONE", &done)
+        .env("HOME", folder.path())
         .output()
         .unwrap();
     let text = String::from_utf8(said.stdout).unwrap();
@@ -113,6 +115,31 @@ fn an_equal_call_that_has_run_for_long_is_joined() {
     });
 }
 
+/// Each call has a guard of its own, or over HTTP a session.
+#[test]
+fn langchain_s_payment_that_takes_longer_is_made_once_where_its_order_is_declared() {
+    let folder = tempfile::tempdir().unwrap();
+    let declared = declare(&folder);
+    let plan = Plan { client: "langchain", ..WHOLE };
+    let cells: [(Form, &[&str], usize); 5] = [
+        (Form::None, &[], 2),
+        (Form::Stdio, &[], 2),
+        (Form::Stdio, &declared, 1),
+        (Form::Http, &[], 1),
+        (Form::Http, &declared, 1),
+    ];
+    thread::scope(|scope| {
+        for (form, options, expected) in cells {
+            scope.spawn(move || {
+                let (paid, last) = payments(plan, form, options);
+                assert_eq!(paid, expected, "{form:?} {options:?}: {last}");
+                let told = options.is_empty() || last.contains("may have run");
+                assert!(told, "{form:?} {options:?}: {last}");
+            });
+        }
+    });
+}
+
 /// What the table in docs/clients.md says of clients that the guard cannot help.
 #[test]
 fn without_the_guard_or_with_a_short_limit_each_asking_pays() {
@@ -137,16 +164,21 @@ fn without_the_guard_or_with_a_short_limit_each_asking_pays() {
     });
 }
 
-#[test]
-fn a_payment_whose_order_is_declared_is_made_once_and_else_each_time() {
-    let folder = tempfile::tempdir().unwrap();
+/// The options by which the order says what is paid.
+fn declare(folder: &TempDir) -> [&'static str; 2] {
     let catalog = folder.path().join("catalog.toml");
     let keys = "[tools.pay.keys]\nidentity = [\"/order\"]\nvolatile = [\"/idempotency_key\"]\n";
     fs::write(&catalog, keys).unwrap();
-    let declared = ["--catalog", catalog.to_str().unwrap()];
+    ["--catalog", catalog.into_os_string().into_string().unwrap().leak()]
+}
+
+#[test]
+fn a_payment_whose_order_is_declared_is_made_once_and_else_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let declared = declare(&folder);
     let quick = Plan { takes: 1, ..WHOLE };
     thread::scope(|scope| {
-        for client in ["agents", "mcp"] {
+        for client in ["agents", "mcp", "langchain"] {
             for form in [Form::Stdio, Form::Http] {
                 for plan in
                     [Plan { client, together: true, ..quick }, Plan { client, keys: true, ..quick }]
@@ -155,7 +187,11 @@ fn a_payment_whose_order_is_declared_is_made_once_and_else_each_time() {
                         for (options, expected) in [(&declared[..], 1), (&[], 2)] {
                             let (paid, last) = payments(plan, form, options);
                             assert_eq!(paid, expected, "{plan:?} {form:?}: {last}");
-                            assert!(last.contains("receipt of 42"), "{plan:?} {form:?}: {last}");
+                            // Each call of LangChain's has a session of its own, and here no credential.
+                            let is_other = client == "langchain" && form == Form::Http;
+                            let told = last.contains("receipt of 42")
+                                || is_other && last.contains("The same call ");
+                            assert!(told, "{plan:?} {form:?}: {last}");
                         }
                     });
                 }

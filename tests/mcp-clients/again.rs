@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, thread};
 
 const BOTH: [Form; 2] = [Form::HttpToHttp, Form::StdioToHttp];
 
-/// The payments of a client in each form and pattern: 1,080 of all.
+/// The payments of a client in each form and pattern: 1,560 of all.
 const PAYMENTS: u64 = 60;
 
 /// Two calls at once.
@@ -63,7 +63,7 @@ fn where_the_order_is_declared_each_is_paid_once_and_each_asking_gets_the_receip
     });
 }
 
-/// 216 repeats that may be meant, such as two refunds of one order or a test that is run again: nothing tells them from
+/// 312 repeats that may be meant, such as two refunds of one order or a test that is run again: nothing tells them from
 /// those that are not, so each runs, and gets its own answer.
 #[test]
 fn where_nothing_is_declared_each_asking_pays_and_gets_its_own_receipt() {
@@ -103,12 +103,45 @@ fn a_payment_that_takes_longer_than_the_client_waits_is_made_once() {
     });
 }
 
+/// The server asks the user, who confirms after 6 s; the client waits for 5 s, and the model asks again.
+#[test]
+fn a_payment_that_is_confirmed_after_the_client_gave_up_is_made_once_at_most() {
+    thread::scope(|scope| {
+        for asker in Asker::ALL {
+            scope.spawn(move || {
+                let mut faulty = Faulty::start();
+                let catalog = faulty.declare();
+                let mut hasty = pay();
+                hasty["limit"] = 5.into();
+                let steps = [list(), hasty, pay()];
+                faulty.open((asker, Form::None, "asked"), &[], [&steps, &[]]);
+                for form in BOTH.into_iter().filter(|form| asker.has(*form)) {
+                    faulty.open((asker, form, "asked"), &[], [&steps, &[]]);
+                    let options = ["--catalog", &catalog];
+                    faulty.open((asker, form, "asked, declared"), &options, [&steps, &[]]);
+                }
+                for seen in ask(asker, &mut [faulty]) {
+                    let [_, (_, again)] = &seen.asked[..] else { panic!("{seen:#?}") };
+                    if seen.cell.contains("None") {
+                        assert_eq!(seen.payments, 2, "{seen:#?}");
+                    } else {
+                        // A client that is refused may end its session before its user confirms.
+                        assert!(seen.payments <= 1, "{seen:#?}");
+                        let is_told = again.contains("may have run");
+                        assert!(is_told || again.contains("number 1"), "{seen:#?}");
+                    }
+                }
+            });
+        }
+    });
+}
+
 /// Its token is renewed in the session; then the model asks again.
 #[test]
 fn under_a_renewed_token_a_payment_is_made_once() {
     let renew = json!({ "do": "renew", "tool": "", "token": "Bearer new" });
     thread::scope(|scope| {
-        for asker in [Asker::TypeScript1, Asker::TypeScript2] {
+        for asker in Asker::ALL.into_iter().filter(|asker| asker.renews()) {
             let steps = [list(), pay(), renew.clone(), list(), pay()];
             scope.spawn(move || {
                 let mut faulty = Faulty::start();

@@ -9,7 +9,7 @@ const { createServer } = require("node:http");
 const shops = new Map();
 const shop = (path) => {
   const fault = process.env.FAULT ?? decodeURIComponent(path.split("/")[1]);
-  if (!shops.has(path)) shops.set(path, { sessions: new Set(), fault, resumed: undefined });
+  if (!shops.has(path)) shops.set(path, { sessions: new Set(), fault, resumed: undefined, asked: new Map() });
   return shops.get(path);
 };
 
@@ -37,6 +37,16 @@ const faults = {
   die: () => process.kill(process.pid, "SIGKILL"),
   "cut without id": (response) => cut(response),
   "cut with id": (response, at, answer) => ((at.resumed = answer), cut(response, "cut-1")),
+};
+
+// Asks the user on the call's stream, and goes on once they have answered, whether or not the client still waits.
+const ask = (response, { asked }, goOn) => {
+  const id = `ask-${randomUUID()}`;
+  const event = (message) => `data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`;
+  asked.set(id, () => response.end(event(goOn())));
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const params = { message: "Pay?", requestedSchema: { type: "object", properties: {} } };
+  response.write(event({ id, method: "elicitation/create", params }));
 };
 
 // The orders that were paid before this process began, too.
@@ -71,9 +81,11 @@ const answer = async (request, response) => {
   const begins = method === "initialize";
   if (!begins && !session) return error(response, 400, -32000, "Bad Request: Session ID required");
   if (!begins && !sessions.has(session)) return error(response, 404, -32600, "Session not found");
+  if (!method) at.asked.get(id)?.();
   if (id === undefined || !method) return response.writeHead(202).end();
   const known = results[method];
   if (!known) return json(response, 200, { id, error: { code: -32601, message: "unknown method" } });
+  if (method === "tools/call" && at.fault === "asked") return ask(response, at, () => ({ id, result: known(params) }));
   const isFirst = method === "tools/call" && !paid.has(params.arguments.of);
   const result = known(params);
   const fault = isFirst && faults[at.fault];

@@ -12,7 +12,7 @@ use std::{
 use tempfile::TempDir;
 
 /// Within this, in milliseconds, a client behind the guard has its answer.
-pub(crate) const BOUND: u64 = 15_000;
+pub(crate) const BOUND: u64 = 16_000;
 
 /// Who asks for the payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub(crate) enum Asker {
     /// MCP's TypeScript SDK.
     TypeScript1,
     TypeScript2,
+    /// npm's `@ai-sdk/mcp`.
+    AiSdk1,
+    AiSdk2,
     /// Rust's `rmcp`.
     Rmcp,
     /// npm's `mcp-remote`, between such a client on standard input and output and HTTP.
@@ -41,8 +44,35 @@ pub(crate) enum Form {
 }
 
 impl Asker {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Mcp, Self::TypeScript1, Self::TypeScript2, Self::Rmcp, Self::McpRemote];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Mcp,
+        Self::TypeScript1,
+        Self::TypeScript2,
+        Self::AiSdk1,
+        Self::AiSdk2,
+        Self::Rmcp,
+        Self::McpRemote,
+    ];
+
+    /// Whether it says so when it gives a call up.
+    pub(crate) const fn cancels(self) -> bool {
+        !matches!(self, Self::AiSdk1 | Self::AiSdk2)
+    }
+
+    /// Whether it forgets a session over HTTP that the server has lost: its next calls there are refused.
+    pub(crate) const fn forgets(self) -> bool {
+        matches!(self, Self::AiSdk1 | Self::AiSdk2)
+    }
+
+    /// Whether its calls can have an `idempotencyKey`.
+    pub(crate) const fn has_keys(self) -> bool {
+        !matches!(self, Self::AiSdk1 | Self::AiSdk2)
+    }
+
+    /// Whether we can renew its token within a session.
+    pub(crate) const fn renews(self) -> bool {
+        !matches!(self, Self::Rmcp | Self::McpRemote)
+    }
 
     /// Whether it comes in this form: on standard input and output the guard takes the place of `mcp-remote`.
     pub(crate) fn has(self, form: Form) -> bool {
@@ -266,6 +296,8 @@ pub(crate) fn ask(asker: Asker, all: &mut [Faulty]) -> Vec<Paid> {
             Asker::Mcp => Sdk::Mcp,
             Asker::TypeScript1 | Asker::McpRemote => Sdk::TypeScript1,
             Asker::TypeScript2 => Sdk::TypeScript2,
+            Asker::AiSdk1 => Sdk::AiSdk1,
+            Asker::AiSdk2 => Sdk::AiSdk2,
             Asker::Rmcp => Sdk::Rmcp,
         };
         let client = scope.spawn(move || sdk.play(&targets, &variables, Order::Together));

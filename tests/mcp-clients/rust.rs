@@ -2,10 +2,14 @@
 use crate::play::Seen;
 use futures_util::future::join_all;
 use rmcp::{
-    ClientHandler, Peer, RoleClient, ServiceExt as _,
-    model::{CallToolRequest, CallToolRequestParams, ClientRequest, ProgressNotificationParam},
+    ClientHandler, ErrorData, Peer, RoleClient, ServiceExt as _,
+    model::{
+        CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ElicitRequestParams,
+        ElicitResult, ElicitationAction, ElicitationCapability, ProgressNotificationParam,
+    },
     service::{
-        NotificationContext, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
+        NotificationContext, PeerRequestOptions, RequestContext, RequestHandle, RunningService,
+        ServiceError,
     },
     transport::{StreamableHttpClientTransport, TokioChildProcess},
 };
@@ -21,10 +25,25 @@ use tokio::{
 /// How long a client waits for an answer.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// Tells of progress.
+/// Tells of progress; a user whom a server asks confirms after 6 s.
 struct Handler(UnboundedSender<ProgressNotificationParam>);
 
 impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let mut config = ClientConfig::default();
+        config.capabilities.elicitation = Some(ElicitationCapability::default());
+        config
+    }
+
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        sleep(Duration::from_secs(6)).await;
+        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({})))
+    }
+
     async fn on_progress(
         &self,
         progress: ProgressNotificationParam,

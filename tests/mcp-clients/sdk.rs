@@ -18,6 +18,10 @@ pub enum Sdk {
     TypeScript1,
     /// npm's `@modelcontextprotocol/client`.
     TypeScript2,
+    /// npm's `@ai-sdk/mcp`, version 1.
+    AiSdk1,
+    /// The same, version 2.
+    AiSdk2,
     /// Rust's `rmcp`.
     Rmcp,
 }
@@ -57,6 +61,8 @@ impl Sdk {
             Self::FastMcp => run(python().as_os_str(), "sdks/python.py", "fastmcp"),
             Self::TypeScript1 => run("node".as_ref(), "sdks/typescript.cjs", "1"),
             Self::TypeScript2 => run("node".as_ref(), "sdks/typescript.cjs", "2"),
+            Self::AiSdk1 => run("node".as_ref(), "sdks/typescript.cjs", "ai1"),
+            Self::AiSdk2 => run("node".as_ref(), "sdks/typescript.cjs", "ai2"),
             Self::Rmcp => rust::play(targets),
         }
     }

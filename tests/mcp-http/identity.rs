@@ -366,7 +366,8 @@ fn a_payment_of_one_order_is_made_once_and_its_receipt_is_its_callers() {
     let pay = |order: &str| Call::new(Kind::Codex, "pay", order);
     let is_refused = |seen: &Seen| {
         assert!(!seen.text().contains("receipt"), "{seen:?}");
-        assert!(seen.text().contains("is done [record "), "{seen:?}");
+        let why = "The same call with another credential or in another session is done [record ";
+        assert!(seen.text().contains(why), "{seen:?}");
         assert_eq!(code(seen), "idempotency_conflict");
     };
     for (order, of) in [("42", Some("Bearer owner")), ("43", None)] {

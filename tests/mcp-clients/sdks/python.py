@@ -1,5 +1,7 @@
 """Plays a script to servers with PyPI's `mcp` client, or with `fastmcp`'s, and prints what it sees as JSON lines.
 
+With `mcp`, a user whom a server asks confirms after 6 s.
+
 Usage: python.py mcp|fastmcp [{"name", "command" | "url", "script": [{"do", "tool", "arguments"}]}] [together]
 
 A target's script `again` is played by another client once the first has ended, in whatever way, and its file `back`
@@ -59,7 +61,7 @@ async def within(seen, step, what, call):
     seen.note(what, {"took": int((time.monotonic() - begun) * 1000), "seen": answer})
 
 
-async def play(seen, script, tools, call):
+async def play(seen, script, tools, call, headers=None):
     for number, step in enumerate(script):
         do = step["do"]
         what = f"{number} {do}"
@@ -68,6 +70,9 @@ async def play(seen, script, tools, call):
             continue
         if do == "wait":
             await exists(step["file"])
+            continue
+        if do == "renew":
+            headers["authorization"] = step["token"]
             continue
         made = step["tool"], step["arguments"]
         if do == "call":
@@ -94,21 +99,32 @@ async def play(seen, script, tools, call):
             seen.note(what, {"cancelled": scope.cancelled_caught})
 
 
+async def confirm(*_):
+    from mcp.types import ElicitResult
+
+    await anyio.sleep(6)
+    return ElicitResult(action="accept", content={})
+
+
 async def with_mcp(seen, target, script):
     from mcp import Client, StdioServerParameters
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
 
-    server = target.get("url")
-    if not server:
+    http = create_mcp_http_client(headers=target.get("headers"))
+    if url := target.get("url"):
+        server = streamable_http_client(url, http_client=http)
+    else:
         command, *args = target["command"]
         server = StdioServerParameters(command=command, args=args, env=target["env"])
-    async with Client(server) as client:
+    async with http, Client(server, elicitation_callback=confirm) as client:
         begun = [client.protocol_version, jsonable(client.server_capabilities), jsonable(client.server_info)]
         seen.note("initialized", begun)
 
         def call(tool, arguments, progress=None, limit=None, meta=None):
             return client.call_tool(tool, arguments, limit, progress, meta=meta)
 
-        await play(seen, script, client.list_tools, call)
+        await play(seen, script, client.list_tools, call, http.headers)
 
 
 async def with_fastmcp(seen, target, script):

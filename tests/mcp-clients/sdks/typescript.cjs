@@ -1,6 +1,7 @@
-// Plays a script to servers with a client of MCP's TypeScript SDK, 1 or 2, and prints what it sees as JSON lines.
+// Plays a script to servers with a client of MCP's TypeScript SDK, 1 or 2, or of npm's `@ai-sdk/mcp`, 1 or 2, and prints what
+// it sees as JSON lines. A user whom a server asks confirms after 6 s.
 //
-// Usage: typescript.cjs 1|2 [{"name", "command" | "url", "script": [{"do", "tool", "arguments"}]}] [together]
+// Usage: typescript.cjs 1|2|ai1|ai2 [{"name", "command" | "url", "script": [{"do", "tool", "arguments"}]}] [together]
 //
 // A target's script `again` is played by another client once the first has ended, in whatever way, and its file `back` is
 // there, if it names one.
@@ -13,23 +14,59 @@ const peers = createRequire(`${process.env.TR_PEERS}/`);
 // How long a client waits for an answer, in milliseconds.
 const LIMIT = 15_000;
 
-const [major, targets, together] = process.argv.slice(2);
+const [which, targets, together] = process.argv.slice(2);
+
+const capabilities = { elicitation: {} };
+const confirm = async () => (await setTimeout(6_000), { action: "accept", content: {} });
+
+// `@ai-sdk/mcp` in the form of the SDKs: a model's call is `execute`, and its limit a signal.
+const ai = (name) => {
+  const { createMCPClient, ElicitationRequestSchema } = peers(name);
+  return {
+    StreamableHTTPClientTransport: function (url, { requestInit: { headers } }) {
+      return { type: "http", url: url.href, headers };
+    },
+    StdioClientTransport: peers(`${name}/mcp-stdio`).Experimental_StdioMCPTransport,
+    Client: function () {
+      let client;
+      let tools;
+      return {
+        connect: async (transport) => {
+          client = await createMCPClient({ transport, capabilities });
+          client.onElicitationRequest(ElicitationRequestSchema, confirm);
+        },
+        getServerCapabilities: () => {},
+        getServerVersion: () => {},
+        listTools: async () => Object.keys((tools = await client.tools())),
+        tool: (name) => tools[name],
+        close: () => client.close(),
+      };
+    },
+    call: (client, { name, arguments: made }, { timeout }) =>
+      client.tool(name).execute(made, { messages: [], abortSignal: AbortSignal.timeout(timeout) }),
+  };
+};
+
 const sdks = {
   1: () => ({
     ...peers("@modelcontextprotocol/sdk/client/index.js"),
     ...peers("@modelcontextprotocol/sdk/client/stdio.js"),
     ...peers("@modelcontextprotocol/sdk/client/streamableHttp.js"),
-    options: {},
+    options: { capabilities },
+    confirmed: peers("@modelcontextprotocol/sdk/types.js").ElicitRequestSchema,
     call: (client, made, options) => client.callTool(made, undefined, options),
   }),
   2: () => ({
     ...peers("@modelcontextprotocol/client"),
     ...peers("@modelcontextprotocol/client/stdio"),
-    options: { versionNegotiation: { mode: "auto" } },
+    options: { capabilities, versionNegotiation: { mode: "auto" } },
+    confirmed: "elicitation/create",
     call: (client, made, options) => client.callTool(made, options),
   }),
+  ai1: () => ai("ai-sdk-mcp-1"),
+  ai2: () => ai("@ai-sdk/mcp"),
 };
-const sdk = sdks[major]();
+const sdk = sdks[which]();
 
 const note = (target, what, seen) => console.log(JSON.stringify([target, what, seen]));
 const see = async (target, what, seeing) => {
@@ -69,20 +106,21 @@ const step = async (client, target, what, { do: kind, tool, arguments: given, fi
   return see(target, what, sdk.call(client, made, { onprogress, signal: controller.signal }));
 };
 
-const play = async ({ name, url, command, env, headers }, script, which = "") => {
+const play = async ({ name, url, command, env, headers }, script, player = "") => {
   const transport = url
     ? new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
     : new sdk.StdioClientTransport({ command: command[0], args: command.slice(1), env });
   const client = new sdk.Client({ name: "sdk", version: "1" }, sdk.options);
+  client.setRequestHandler?.(sdk.confirmed, confirm);
   await client.connect(transport);
-  note(name, `${which}initialized`, [client.getServerCapabilities(), client.getServerVersion()]);
+  note(name, `${player}initialized`, [client.getServerCapabilities(), client.getServerVersion()]);
   for (const [number, part] of script.entries()) {
     // The SDK reads them for each request.
     if (part.do === "renew") headers.authorization = part.token;
-    else await step(client, name, `${which}${number} ${part.do}`, part);
+    else await step(client, name, `${player}${number} ${part.do}`, part);
   }
   // A server may have lost the session.
-  if (transport.sessionId) await transport.terminateSession().catch(() => {});
+  if (transport.sessionId && transport.terminateSession) await transport.terminateSession().catch(() => {});
   await client.close();
 };
 

@@ -17,7 +17,7 @@ use tool_reliability::{
 use tower::ServiceExt as _;
 use tr_core::{
     BoxError, DedupeKey, ToolCall, ToolOutcome,
-    canonical::{Digest, Key, Rules},
+    canonical::{Canonicalizer, Digest, Key, Rules},
     classify, code, printable,
 };
 
@@ -29,9 +29,8 @@ pub(crate) const PARAMS: &str = "params";
 struct Before {
     key: Key,
     state: RecordState,
-    /// The names of the params that differ, if the params that say what is wanted recognize the call; none of another
-    /// caller's call.
-    differ: Vec<String>,
+    /// The names of the params that differ, if params say what is wanted. None differ if it was another caller's.
+    differ: Option<Vec<String>>,
 }
 
 /// The record of the call before with this key. If that had another credential of its caller's, the call is the same with
@@ -61,14 +60,14 @@ pub(super) async fn run(
     (call, mut record): (ToolCall, Option<DedupeRecord>),
     stack: Guarded<ServerTool>,
 ) -> Result<ToolOutcome, BoxError> {
-    let params = call.parts().params.clone();
+    let asked = call.clone();
     let end = stack.oneshot(call).await;
     if record.is_none() && is_conflict(&end) {
         // It has begun since, or is another caller's.
         record = link.record(&key).await;
     }
     match record {
-        Some(record) => Before::of(&record, key, params.get()).told(end),
+        Some(record) => Before::of(&record, key, &asked).told(end),
         None => end,
     }
 }
@@ -79,17 +78,18 @@ fn is_conflict(end: &Result<ToolOutcome, BoxError>) -> bool {
 }
 
 impl Before {
-    /// The call before one with these params, by its record.
-    fn of(record: &DedupeRecord, key: Key, params: &str) -> Self {
-        let noted = record.request.about.get(PARAMS).map_or("", |it| it);
-        let theirs: BTreeMap<_, _> =
-            noted.split(' ').filter_map(|it| it.rsplit_once('=')).collect();
-        let ours = if theirs.is_empty() { BTreeMap::new() } else { digests(params) };
-        let names = theirs.keys().copied().chain(ours.keys().map(String::as_str));
-        let differ: BTreeSet<&str> = names
-            .filter(|name| theirs.get(name).copied() != ours.get(*name).map(String::as_str))
-            .collect();
-        let differ = differ.into_iter().map(str::to_owned).collect();
+    /// The call before this one, by its record.
+    fn of(record: &DedupeRecord, key: Key, call: &ToolCall) -> Self {
+        let differ = record.request.about.get(PARAMS).map(|noted| {
+            let theirs: BTreeMap<_, _> =
+                noted.split(' ').filter_map(|it| it.rsplit_once('=')).collect();
+            let ours = digests(call);
+            let names = theirs.keys().copied().chain(ours.keys().map(String::as_str));
+            let differ: BTreeSet<&str> = names
+                .filter(|name| theirs.get(name).copied() != ours.get(*name).map(String::as_str))
+                .collect();
+            differ.into_iter().map(str::to_owned).collect()
+        });
         Self { key, state: record.state, differ }
     }
 
@@ -99,7 +99,7 @@ impl Before {
             return Err(Conflict::new(format!("{self}; this one did not run")).into());
         }
         if let Ok(outcome) = &mut end
-            && !self.differ.is_empty()
+            && self.differ.as_ref().is_some_and(|differ| !differ.is_empty())
             && self.state == RecordState::Failed
             && !outcome.from_cache()
         {
@@ -119,30 +119,36 @@ impl fmt::Display for Before {
             _ => "may have run",
         };
         let record = short_id(&self.key);
-        if self.differ.is_empty() {
-            const OTHER: &str = "A call under this id with another credential or other arguments";
-            return write!(f, "{OTHER} {state} [record {record}: ask the user]");
-        }
-        let differ = printable(&self.differ.join(", ")).into_owned();
-        write!(f, "A call for the same thing with another {differ} {state} [record {record}]")
+        let ask = ": ask the user";
+        let (what, ask) = match self.differ.as_deref() {
+            None => ("A call under this id with another credential or other arguments".into(), ask),
+            Some([]) => ("The same call with another credential or in another session".into(), ask),
+            Some(differ) => {
+                let differ = differ.join(", ");
+                (format!("A call for the same thing with another {}", printable(&differ)), "")
+            }
+        };
+        write!(f, "{what} {state} [record {record}{ask}]")
     }
 }
 
-/// What a record notes of these params.
-pub(super) fn noted(params: &str) -> String {
-    let digests = digests(params);
+/// What a record notes of a call's params.
+pub(super) fn noted(call: &ToolCall) -> String {
+    let digests = digests(call);
     let all: Vec<_> = digests.iter().map(|(name, digest)| format!("{name}={digest}")).collect();
     all.join(" ")
 }
 
-/// The beginning of the digest of each param.
-fn digests(params: &str) -> BTreeMap<String, String> {
-    let members: BTreeMap<String, &RawValue> = serde_json::from_str(params).unwrap_or_default();
-    let digest = |value: &RawValue| {
-        let digest = Digest::of_params(format!("[{}]", value.get()), &Rules::exact());
-        let digest = digest.unwrap_or_else(|_| Digest::of_bytes(value.get()));
-        digest.to_string()[..8].to_owned()
-    };
+/// The beginning of the digest of each param that counts.
+fn digests(call: &ToolCall) -> BTreeMap<String, String> {
+    let params = call.parts().params.get();
+    let rules = call.manifest().map_or(Rules::exact(), |tool| tool.rules.for_own_params());
+    let mut counted = Vec::new();
+    if Canonicalizer::new().write(params, &rules, &mut counted).is_err() {
+        counted = params.into();
+    }
+    let members: BTreeMap<String, &RawValue> = serde_json::from_slice(&counted).unwrap_or_default();
+    let digest = |value: &RawValue| Digest::of_bytes(value.get()).to_string()[..8].to_owned();
     // A name that could be taken for two is left out.
     let is_plain = |name: &str| !name.contains([' ', '=', '\n']);
     let members = members.into_iter().filter(|(name, _)| is_plain(name));

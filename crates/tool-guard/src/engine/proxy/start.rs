@@ -169,7 +169,7 @@ impl Proxy {
             let _ = write!(lines, "\n{ALIKE}: {}", unknown_records::noted(alike));
         }
         if call.is_identified() {
-            let _ = write!(lines, "\n{PARAMS}: {}", noted(call.parts().params.get()));
+            let _ = write!(lines, "\n{PARAMS}: {}", noted(call));
         }
         let shown = call.manifest().map_or(&[][..], |tool| &tool.shown_in_records);
         if !shown.is_empty() {

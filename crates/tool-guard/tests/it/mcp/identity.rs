@@ -73,7 +73,8 @@ fn another_amount_for_the_same_order_is_a_conflict_that_says_what_differs() {
         let options = [&["--catalog", catalog.to_str().unwrap()], records].concat();
         let mut client = Client::script(&options, SERVER);
         pay(&mut client, 1, &[("cents", "5")]);
-        pay(&mut client, 2, &[("cents", "6")]);
+        // The memo does not count.
+        pay(&mut client, 2, &[("cents", "6"), ("memo", "again")]);
         let running = told(&mut client, 2);
         assert!(
             running.contains("A call for the same thing with another cents is running [record "),
