@@ -118,7 +118,6 @@ impl fmt::Display for Before {
             RecordState::Cancelled => "was cancelled",
             _ => "may have run",
         };
-        let record = short_id(&self.key);
         let ask = ": ask the user";
         let (what, ask) = match self.differ.as_deref() {
             None => ("A call under this id with another credential or other arguments".into(), ask),
@@ -128,7 +127,7 @@ impl fmt::Display for Before {
                 (format!("A call for the same thing with another {}", printable(&differ)), "")
             }
         };
-        write!(f, "{what} {state} [record {record}{ask}]")
+        write!(f, "{what} {state} [record {}{ask}]", short_id(&self.key))
     }
 }
 
