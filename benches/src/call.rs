@@ -96,7 +96,7 @@ pub fn new() -> impl FnMut() -> ToolCall {
     }
 }
 
-/// Calls that only read, with 64 different params in turn: no two neighbours are alike.
+/// Calls that only read, with 64 different params in turn: no two neighbors are alike.
 ///
 /// # Panics
 /// Never: the params are JSON.

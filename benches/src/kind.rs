@@ -39,7 +39,7 @@ pub trait Kind: 'static {
     fn same() -> impl FnMut() -> Self::Request + 'static;
 }
 
-/// One whose repeats are recognised by a key.
+/// One whose repeats are recognized by a key.
 pub trait Keyed: Kind<Policy: StoreResponse<<Self as Kind>::Answer>> {
     /// Requests with keys of their own.
     fn unique() -> impl FnMut() -> Self::Request + 'static;

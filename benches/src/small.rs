@@ -21,7 +21,7 @@ use tr_core::{
 /// A request of 40 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Small {
-    /// By which a repeat is recognised.
+    /// By which a repeat is recognized.
     pub key: [u8; 32],
     /// What the leaf answers.
     pub id: u64,

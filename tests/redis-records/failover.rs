@@ -172,13 +172,13 @@ async fn an_end_counts_once_the_replica_has_it() {
     replica.pause();
     let end = done();
     for _ in 0..3 {
-        let error = store.finalise(&claimed.key, grant.token, &end).await.unwrap_err();
+        let error = store.finalize(&claimed.key, grant.token, &end).await.unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Uncertain, "{error}");
         let error = store.renew(&claimed.key, grant.token, 400).await;
         assert!(matches!(error, Ok(false)), "it has ended: {error:?}");
     }
     replica.resume();
-    assert!(certain(async || store.finalise(&claimed.key, grant.token, &end).await).await);
+    assert!(certain(async || store.finalize(&claimed.key, grant.token, &end).await).await);
     promote(&replica);
     let other = process(&replica, Durability::Local);
     assert_eq!(call_plainly(&other, "pay", &tool).await, Outcome::Replayed);

@@ -23,7 +23,7 @@ enum Step {
     Claim(ClaimRequest),
     Renew { claim: usize, lease: u64 },
     Release { claim: usize },
-    Finalise { claim: usize, end: End },
+    Finalize { claim: usize, end: End },
     Settle { key: Key, of: Option<usize>, end: End },
     Clear { key: Key },
 }
@@ -74,7 +74,7 @@ fn step(made: &[Made]) -> Step {
         }),
         5 | 6 => Step::Renew { claim: claim(), lease: time() },
         7 => Step::Release { claim: claim() },
-        8 | 9 => Step::Finalise { claim: claim(), end: end() },
+        8 | 9 => Step::Finalize { claim: claim(), end: end() },
         10 => Step::Settle { key: key(), of: fastrand::bool().then(claim), end: end() },
         _ => Step::Clear { key: key() },
     }
@@ -90,8 +90,8 @@ async fn take(store: &dyn RecordStore, which: usize, step: &Step, made: &[Made])
         Step::Release { claim } => {
             store.release(&made[*claim].key, made[*claim].tokens[which].owner).await
         }
-        Step::Finalise { claim, end } => {
-            store.finalise(&made[*claim].key, made[*claim].tokens[which], end).await
+        Step::Finalize { claim, end } => {
+            store.finalize(&made[*claim].key, made[*claim].tokens[which], end).await
         }
         Step::Settle { key, of, end } => {
             store.settle(key, of.map(|of| made[of].tokens[which]), end).await

@@ -130,7 +130,7 @@ pub(crate) async fn call(
 async fn record(store: &Redis, key: &Key, token: Token, begin: Instant) -> bool {
     let end = End { state: State::Done(b"paid".to_vec()), ttl: 60_000 };
     loop {
-        match store.finalise(key, token, &end).await {
+        match store.finalize(key, token, &end).await {
             Ok(recorded) => return recorded,
             Err(error) if !error.is_transient() || begin.elapsed() > PATIENCE => return false,
             Err(_) => sleep(PAUSE).await,

@@ -179,7 +179,7 @@ async fn a_user_with_the_rights_that_the_guide_names_can_do_everything() {
     let told = tokio::spawn(async move { watcher.watch(&watched, seen).await });
     assert!(store.renew(&claimed.key, grant.token, 60_000).await.unwrap());
     let unknown = End { state: State::Unknown(None), ttl: 60_000 };
-    assert!(store.finalise(&claimed.key, grant.token, &unknown).await.unwrap());
+    assert!(store.finalize(&claimed.key, grant.token, &unknown).await.unwrap());
     told.await.unwrap().unwrap();
     let end = End { state: State::Done(b"paid".to_vec()), ttl: 60_000 };
     assert!(store.settle(&claimed.key, Some(grant.token), &end).await.unwrap());
@@ -248,7 +248,7 @@ async fn a_full_server_keeps_claims_and_records_ends() {
     }
     assert!(store.read(&key("another")).await.unwrap().is_none());
     let end = End { state: State::Done(b"paid".to_vec()), ttl: 60_000 };
-    assert!(store.finalise(&claimed.key, grant.token, &end).await.unwrap());
+    assert!(store.finalize(&claimed.key, grant.token, &end).await.unwrap());
     assert!(matches!(store.claim(&claim("pay")).await.unwrap(), Claimed::Settled(_)));
 }
 

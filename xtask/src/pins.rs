@@ -51,7 +51,7 @@ pub fn npm(repo: &Repo, folder: &str, pins: &str) -> Result<()> {
     })
 }
 
-/// Builds the program of a crate, pinned as `NAME VERSION`, and returns its path: unoptimised, which takes the least time.
+/// Builds the program of a crate, pinned as `NAME VERSION`, and returns its path: unoptimized, which takes the least time.
 pub fn program(repo: &Repo, folder: &str, pin: &str, features: &[&str]) -> Result<PathBuf> {
     let folder = repo.target.join(folder);
     let pin = repo.root.join(pin);

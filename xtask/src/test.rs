@@ -86,7 +86,7 @@ pub fn guard(repo: &Repo) -> Result<PathBuf> {
     Ok(debug(repo, "tool-guard"))
 }
 
-/// Builds it optimised, for tests that start it thousands of times.
+/// Builds it optimized, for tests that start it thousands of times.
 pub fn release_guard(repo: &Repo) -> Result<PathBuf> {
     shell::run(repo.cargo().args(["build", "--release", "--package", "tool-guard"]))?;
     Ok(repo.target.join("release").join(format!("tool-guard{EXE_SUFFIX}")))

@@ -58,11 +58,11 @@ fn step(most: f64) -> f64 {
         .unwrap_or(power)
 }
 
-fn bar(svg: &mut String, (from, to): (f64, f64), top: f64, colour: &str) {
+fn bar(svg: &mut String, (from, to): (f64, f64), top: f64, color: &str) {
     let width = to - from;
     let _ = writeln!(
         svg,
-        "<rect x=\"{from:.1}\" y=\"{top}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{colour}\"/>"
+        "<rect x=\"{from:.1}\" y=\"{top}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{color}\"/>"
     );
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn short_id(key: &Key) -> String {
     text
 }
 
-/// Prints `text`, with colours if the terminal supports them. A reader that closed the pipe (`|
+/// Prints `text`, with colors if the terminal supports them. A reader that closed the pipe (`|
 /// head`) is no error.
 pub(crate) fn say(text: &str) -> io::Result<()> {
     unless_closed(anstream::stdout().lock().write_all(harmless(text).as_bytes()))

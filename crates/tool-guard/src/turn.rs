@@ -25,7 +25,7 @@ Exit codes:
   3  a result is missing that the turn can do without
   4  a required result is missing, or calls that change something may have run.
      With the same --run, a repeat of the plan makes no call again that ended; without it
-     only calls with an idempotency_key are recognised, and all others run again";
+     only calls with an idempotency_key are recognized, and all others run again";
 
 /// Runs a plan of tool calls against the MCP server COMMAND.
 #[derive(Debug, Args)]

@@ -90,7 +90,7 @@
 //!
 //! # Features
 //!
-//! - `serde`: a [`Snapshot`] can be serialised.
+//! - `serde`: a [`Snapshot`] can be serialized.
 //!
 //! # Knows nothing of
 //!

@@ -5,7 +5,7 @@ use crate::{settings::Mode, window::SavedWindow};
 ///
 /// It leaves out breakers without failures, probes in flight, ramps, and states that only the settings
 /// force: after a restart the settings of then apply.
-/// With the feature `serde` it can be serialised; the format may change between versions of
+/// With the feature `serde` it can be serialized; the format may change between versions of
 /// this crate.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -3,7 +3,7 @@
 //! Two texts that ask for the same thing have the same canonical form, and so the same
 //! [`Digest`]: members sorted, white space and escapes gone, numbers in their shortest form. This
 //! is [RFC 8785](https://www.rfc-editor.org/rfc/rfc8785), except that integers stay exact at any
-//! size; the RFC's way through a double would merge neighbouring ids beyond 2^53.
+//! size; the RFC's way through a double would merge neighboring ids beyond 2^53.
 //!
 //! # When to use
 //!

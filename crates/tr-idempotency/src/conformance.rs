@@ -62,7 +62,7 @@ macro_rules! conformance_cases {
             a_new_key_is_granted
             a_claim_in_force_makes_others_busy
             a_claim_sent_again_is_the_same_claim
-            a_claim_whose_reply_was_lost_is_recognised
+            a_claim_whose_reply_was_lost_is_recognized
             of_many_claims_one_is_granted
             other_params_are_a_conflict_in_every_state
             a_done_call_is_replayed
@@ -83,7 +83,7 @@ macro_rules! conformance_cases {
             a_record_lasts_for_its_time
             an_older_claim_neither_records_nor_deletes
             a_late_end_is_recorded_while_unclaimed
-            an_end_sent_again_is_recognised
+            an_end_sent_again_is_recognized
             the_first_end_is_kept
             bytes_come_back_as_they_are
             a_released_claim_leaves_nothing

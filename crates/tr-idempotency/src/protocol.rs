@@ -5,7 +5,7 @@
 //! mutating call is not run again while its outcome is unknown.
 //!
 //! ```text
-//!                 claim                finalise
+//!                 claim                finalize
 //!   (nothing) ───────────▶ in flight ───────────▶ done · failed · cancelled · unknown
 //!        ▲                  │  ▲  │ lease ends
 //!        └── release ───────┘  │  └─────────────▶ unknown ── settle ──▶ done · cancelled
@@ -35,7 +35,7 @@ pub struct Token {
     /// Grows with every claim of a key, also past deleted records: the owner of a smaller epoch has
     /// lost its claim. The fencing token for what the tool writes elsewhere.
     pub epoch: u64,
-    /// A new random number for each claim, so that a claim sent twice is recognised as one.
+    /// A new random number for each claim, so that a claim sent twice is recognized as one.
     pub owner: u64,
 }
 
@@ -201,13 +201,13 @@ impl<D, F> Record<D, F> {
     }
 
     /// Records the end, and returns the state before. A late end is accepted while no other owner
-    /// has claimed or settled the call. Sent again, it is recognised and changes nothing
+    /// has claimed or settled the call. Sent again, it is recognized and changes nothing
     /// (`Ok(None)`).
     ///
     /// # Errors
     /// `end` itself, if the claim is lost.
     #[inline]
-    pub fn finalise(
+    pub fn finalize(
         &mut self,
         token: Token,
         end: State<D, F>,

@@ -9,7 +9,7 @@
 //! 1. [`claim`](RecordStore::claim): one request. If it is granted, the call runs; [`Claimed`]
 //!    lists the other results.
 //! 2. [`Change::Renew`] at a third of the lease, while it runs.
-//! 3. [`Change::Finalise`]: one request. Then the waiters in the process get the
+//! 3. [`Change::Finalize`]: one request. Then the waiters in the process get the
 //!    response.
 //!
 //! A call that is abandoned before it starts is [released](Change::Release). A caller that
@@ -82,7 +82,7 @@ pub trait RecordStore: fmt::Debug + Send + Sync + 'static {
     /// expired record as `None`.
     fn read<'s>(&'s self, key: &'s Key) -> StoreFuture<'s, Option<Stored>>;
 
-    /// Waits until the record may differ from `seen`: finalised, released, settled, cleared, or
+    /// Waits until the record may differ from `seen`: finalized, released, settled, cleared, or
     /// claimed by another owner. Returns at once if it differs already, and may return early. The
     /// caller then claims again; it also claims again when the lease ends, so a store need not
     /// watch leases. Must not spin, nor hold a connection that other operations need.

@@ -65,8 +65,8 @@ macro_rules! conformance_cases {
             another_writers_entry_of_the_same_number_is_a_conflict
             of_many_writers_one_wins
             writers_of_different_sessions_do_not_meet
-            an_entry_sent_again_is_recognised
-            an_entry_sent_again_is_recognised_behind_others
+            an_entry_sent_again_is_recognized
+            an_entry_sent_again_is_recognized_behind_others
             an_append_that_was_dropped_is_there_or_not
             a_session_created_after_a_deletion_is_another_one
             odd_ids_are_different_sessions

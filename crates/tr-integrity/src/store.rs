@@ -31,7 +31,7 @@
 //!     body: b"any bytes".to_vec(),
 //! };
 //! store.append("s-1", None, &first).await?;
-//! store.append("s-1", None, &first).await?; // sent again: recognised
+//! store.append("s-1", None, &first).await?; // sent again: recognized
 //!
 //! let late = Entry { revision: Revision { number: 1, stamp: 8 }, ..first.clone() };
 //! let conflict = store.append("s-1", None, &late).await.unwrap_err();

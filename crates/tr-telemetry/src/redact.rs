@@ -29,7 +29,7 @@ pub trait Redact: Debug + Send + Sync {
 /// Redacts `text` and cuts it to at most `most` bytes.
 pub(crate) fn cut<'t>(redactor: &dyn Redact, text: &'t str, most: usize) -> Cow<'t, str> {
     // What would be cut away anyway need not be looked at; but never cut within a word, because half
-    // a secret would not be recognised.
+    // a secret would not be recognized.
     let looked_at = if text.len() > 8 * most {
         let head = &text[..floor_char_boundary(text, 8 * most)];
         head.rfind(char::is_whitespace).map_or("", |end| &head[..end])

@@ -3,7 +3,7 @@
 //! # When to use
 //!
 //! In a benchmark or an example of your own, to see what your stack costs with your settings and
-//! your requests. Build it with `--release`: unoptimised layers take ten times as long and more.
+//! your requests. Build it with `--release`: unoptimized layers take ten times as long and more.
 //!
 //! # Example
 //!
@@ -88,7 +88,7 @@ impl Plan {
     /// Calls both services with the requests that `request` makes of 0, 1, 2 and so on. Both get the same
     /// numbers, the first ones unmeasured, to fill caches and buffers.
     ///
-    /// A stack that recognises repeats by a key needs another key for each number: else it replays the first
+    /// A stack that recognizes repeats by a key needs another key for each number: else it replays the first
     /// answer, and the tool does not run.
     ///
     /// # Errors

@@ -292,7 +292,7 @@ impl Block {
         Self { span, kind, unknown: None, refused: None }
     }
 
-    /// Adds it to the blocks. Beyond [`MANY`] blocks, neighbours that a repair does not use are
+    /// Adds it to the blocks. Beyond [`MANY`] blocks, neighbors that a repair does not use are
     /// merged into one, so that a message of millions of blocks needs no more memory than its text.
     pub(crate) fn add_to(self, blocks: &mut Vec<Self>) {
         let is_one_of_many = blocks.len() >= MANY && !self.says_something();

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_are_recognised_inside_json() {
+    fn complaints_are_recognized_inside_json() {
         let body = r#"{"error":{"message":"messages.125: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1."}}"#;
         assert_eq!(ModelEnd::of_body(body), ModelEnd::Refused(Complaint::IncompleteUse));
         for (words, complaint) in COMPLAINTS {

@@ -32,7 +32,7 @@ pub(crate) fn sentence(calls: &[CallReport]) -> String {
     match (completed.is_empty(), rest.is_empty()) {
         (false, true) => format!("Completed {}", short_list(&completed)),
         (false, false) => format!("Completed {}, but {rest}", short_list(&completed)),
-        (true, _) => capitalised(&rest),
+        (true, _) => capitalized(&rest),
     }
 }
 
@@ -58,7 +58,7 @@ fn list(names: &[String]) -> String {
     text
 }
 
-fn capitalised(text: &str) -> String {
+fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -39,7 +39,7 @@ const question = (message, properties) =>
 const asked = {
   name: () => question("Who are you?", { name: { type: "string" } }),
   confirm: () => question("Are you sure?", { ok: { type: "boolean" } }),
-  color: () => question("Which colour?", { color: { type: "string" } }),
+  color: () => question("Which color?", { color: { type: "string" } }),
   llm: (text) => mcp.inputRequired.createMessage({ messages: [{ role: "user", content: say(text) }], maxTokens: 50 }),
   roots: () => mcp.inputRequired.listRoots(),
 };

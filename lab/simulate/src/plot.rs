@@ -12,7 +12,7 @@ const LEFT: f64 = 64.0;
 /// Where the lines end and the legend begins.
 const RIGHT: f64 = 790.0;
 
-/// Distinct for those who see few colours too (Okabe and Ito), as many as there are rules.
+/// Distinct for those who see few colors too (Okabe and Ito), as many as there are rules.
 const STROKES: [(&str, &str); 8] = [
     ("#d55e00", ""),
     ("#d55e00", "5 3"),
@@ -148,19 +148,19 @@ fn legend(svg: &mut String, results: &[Runs], plan: &Plan) {
 
 /// How the nth rule's line looks.
 fn stroke(nth: usize) -> String {
-    let (colour, dashes) = STROKES[nth % STROKES.len()];
+    let (color, dashes) = STROKES[nth % STROKES.len()];
     let width = if nth == 0 { 3.0 } else { 1.8 };
     let dashes =
         if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") };
     format!(
-        "fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"{dashes}"
+        "fill=\"none\" stroke=\"{color}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"{dashes}"
     )
 }
 
-fn rule(svg: &mut String, from: (f64, f64), to: (f64, f64), colour: &str) {
+fn rule(svg: &mut String, from: (f64, f64), to: (f64, f64), color: &str) {
     let _ = writeln!(
         svg,
-        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{colour}\"/>",
+        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"{color}\"/>",
         from.0, from.1, to.0, to.1
     );
 }

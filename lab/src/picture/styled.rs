@@ -44,7 +44,7 @@ fn letters(line: &str) -> Vec<(char, Style)> {
     found
 }
 
-/// The style that a sequence leads to; a colour stays when bold comes to it.
+/// The style that a sequence leads to; a color stays when bold comes to it.
 fn styled(style: Style, codes: &str) -> Style {
     codes.split(';').fold(style, |style, code| match (code, style) {
         ("31", _) => Style::Bad,

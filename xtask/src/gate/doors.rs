@@ -1,5 +1,5 @@
 //! What a call costs in the guard, by each of its doors. The guard is the one that the tests are built with: it is not
-//! optimised, so its figures are to be compared with each other only.
+//! optimized, so its figures are to be compared with each other only.
 
 use std::{
     fs,

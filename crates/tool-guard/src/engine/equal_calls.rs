@@ -280,7 +280,7 @@ pub(crate) fn own_id() -> Box<str> {
 }
 
 impl Uncut {
-    /// The id by which the call is recognised.
+    /// The id by which the call is recognized.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }

@@ -1,4 +1,4 @@
-//! The client's id by which a repeated call is recognised, and the conversation of a call.
+//! The client's id by which a repeated call is recognized, and the conversation of a call.
 //!
 //! | the first that is present | conversation | strength |
 //! |---|---|---|
@@ -63,7 +63,7 @@ pub(crate) struct Client {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     call: Option<CallId>,
-    /// The client's name of the call, whichever id it is recognised by.
+    /// The client's name of the call, whichever id it is recognized by.
     client_id: Option<Box<str>>,
     pub(crate) conversation: Option<Box<str>>,
 }
@@ -353,7 +353,7 @@ impl Identity {
         }
     }
 
-    /// Whether anything says by what the call is recognised.
+    /// Whether anything says by what the call is recognized.
     pub(crate) const fn is_named(&self) -> bool {
         self.call.is_some()
     }

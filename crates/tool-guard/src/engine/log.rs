@@ -44,7 +44,7 @@ pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Work
         Log::Warn => Level::WARN,
         Log::Info | Log::Human => Level::INFO,
     };
-    let colours = file.is_none() && io::stderr().is_terminal() && {
+    let colors = file.is_none() && io::stderr().is_terminal() && {
         anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
     };
     let file = file.map(|file| {
@@ -63,7 +63,7 @@ pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Work
         .with_max_level_hint(LevelFilter::INFO);
     let registry = tracing_subscriber::registry().with(wanted);
     let started = match log {
-        Log::Human => registry.with(HumanLines::new(Without(out), colours)).try_init(),
+        Log::Human => registry.with(HumanLines::new(Without(out), colors)).try_init(),
         _ => registry.with(JsonLines::new(Without(out))).try_init(),
     };
     started.context("cannot log")?;

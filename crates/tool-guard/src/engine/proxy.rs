@@ -63,7 +63,7 @@ pub(crate) struct Proxy {
     /// Times out attempts.
     pub(crate) sweeper: TimeoutSweeper,
     requests: Requests,
-    /// The key by which the last call is recognised.
+    /// The key by which the last call is recognized.
     pub(crate) key: Option<Key>,
     /// How the last call ended.
     pub(crate) ended: Option<Ended>,

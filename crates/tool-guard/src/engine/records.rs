@@ -36,7 +36,7 @@ pub(super) fn place_of(url: &str) -> String {
     quoted(Path::new(&format!("{scheme}://{rest}")))
 }
 
-/// A server's command, or its URL, as a person recognises it: the program and its first argument, without what may be a
+/// A server's command, or its URL, as a person recognizes it: the program and its first argument, without what may be a
 /// secret.
 pub(super) fn label_of(words: &[OsString]) -> String {
     let text = |word: &OsString| word.to_string_lossy().into_owned();

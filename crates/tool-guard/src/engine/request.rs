@@ -16,7 +16,7 @@ use tr_core::{Json, canonical::Digest};
 pub(crate) struct Request {
     pub(crate) call: McpCall,
     pub(crate) arguments: Json,
-    /// The client's id by which a repeat is recognised.
+    /// The client's id by which a repeat is recognized.
     pub(crate) identity: Identity,
     /// The state that a continued call carries: with another state, the same key is another call.
     pub(crate) continues: Option<Digest>,

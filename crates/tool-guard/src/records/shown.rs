@@ -239,7 +239,7 @@ pub(super) async fn find(
     })
 }
 
-/// The beginning of one of these sorted IDs: [`SHOWN`] digits, or as many as no neighbour shares.
+/// The beginning of one of these sorted IDs: [`SHOWN`] digits, or as many as no neighbor shares.
 fn shortest_unique<'k>(keys: &[&'k str], at: usize) -> &'k str {
     let key = keys[at];
     let shared = |other: &&str| key.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();

@@ -118,7 +118,7 @@ fn doubt(changed: Option<usize>, answer: Option<usize>) -> Option<String> {
     }
     answer.map(|message| {
         format!(
-            "a call has no recognised result, and message {message} may be its result: its outcome \
+            "a call has no recognized result, and message {message} may be its result: its outcome \
              cannot be called unknown"
         )
     })

@@ -52,7 +52,7 @@ object! { strict
         "retry_opt_in" => retry_opt_in: RetryOptIn, Section<RetryOptIn>;
         /// Changes to all breakers.
         "breaker" => breaker: BreakerConfig, Section<BreakerConfig>;
-        /// Changes to how repeats are recognised, and how long they are remembered.
+        /// Changes to how repeats are recognized, and how long they are remembered.
         "idempotency" => idempotency: IdempotencyConfig, Section<IdempotencyConfig>;
         /// Changes to the loop guard.
         "loops" => loops: LoopConfig, Section<LoopConfig>;
@@ -63,7 +63,7 @@ object! { strict
         /// Which sessions of agents the stack keeps whole; none where it is absent. `tool-guard mcp` and
         /// `turn` keep none.
         "sessions" => sessions: Option<SessionsConfig>, Lenient<SessionsConfig>;
-        /// By which members of `_meta` `tool-guard mcp` recognises the calls of clients that it does not
+        /// By which members of `_meta` `tool-guard mcp` recognizes the calls of clients that it does not
         /// know. The names are free.
         "identity" => identity: Vec<(Box<str>, IdentityConfig)>, Section<Identities>;
         /// What `tool-guard mcp` knows of the server at `--upstream`.

@@ -1,4 +1,4 @@
-//! What only `tool-guard` reads: where it records calls, by which members of `_meta` it recognises them, and what the
+//! What only `tool-guard` reads: where it records calls, by which members of `_meta` it recognizes them, and what the
 //! statuses of its upstream say.
 use super::limit::refuse_scheme;
 use crate::catalog::shape::Lenient;
@@ -31,7 +31,7 @@ pub enum RecordBodies {
 }
 
 object! { strict
-    /// The members of `_meta` by which a repeated call of a client is recognised.
+    /// The members of `_meta` by which a repeated call of a client is recognized.
     pub struct IdentityConfig {
         /// The member with the client's id of the call: unique for each call, and the same in its repeats.
         "call" => call: Option<Box<str>>, Lenient<CallMember>;
@@ -108,7 +108,7 @@ shape! {
     { "type": "string", "minLength": 1 }
 }
 
-/// Members by which calls are recognised without a rule.
+/// Members by which calls are recognized without a rule.
 const KNOWN: [&str; 3] = ["idempotencyKey", "callId", "claudecode/toolUseId"];
 
 /// Members that several calls share: each names a conversation.
@@ -128,7 +128,7 @@ shape! {
     |node, faults| {
         let name = Name::read(node, faults)?;
         let why = match &*name {
-            known if KNOWN.contains(&known) => "is recognised without a rule: remove the rule",
+            known if KNOWN.contains(&known) => "is recognized without a rule: remove the rule",
             shared if CONVERSATIONS.contains(&shared) => {
                 "names a conversation, whose calls would all count as one: name the member that \
                  differs between calls"

@@ -8,7 +8,7 @@ use tr_wire::read::{Size, Span, Word, object, words};
 const MAX_BYTES: u32 = 1 << 30;
 
 object! { strict
-    /// Changes to how repeats are recognised, and how long they are remembered.
+    /// Changes to how repeats are recognized, and how long they are remembered.
     pub struct IdempotencyConfig sets tr_idempotency::Builder {
         /// From what keys are derived for calls that have none.
         "derived_keys" => derived_keys: Option<tr_idempotency::DerivedKeys>, Lenient<Word<DerivedKeys>> = "step";

@@ -23,7 +23,7 @@ impl ToolCall {
         self.body.digest.get_or_init(|| digest_of(self.parts())).clone()
     }
 
-    /// By what a repeat of this call is recognised, computed at most once; `None` without a key.
+    /// By what a repeat of this call is recognized, computed at most once; `None` without a key.
     ///
     /// # Errors
     /// If there is a key, and the params have no canonical form.
@@ -79,7 +79,7 @@ impl ToolCall {
         digest.unwrap_or_else(|| Digest::of_bytes(params)).short()
     }
 
-    /// The derived key, by which a repeat of a call without a key is recognised; `None` from a
+    /// The derived key, by which a repeat of a call without a key is recognized; `None` from a
     /// step that the call does not name.
     ///
     /// # Errors

@@ -3,7 +3,7 @@ use super::{Error, ErrorKind};
 
 /// Writes the number that starts at `at`; tells where the text goes on.
 ///
-/// RFC 8785 sends every number through a double, which would merge neighbouring integers beyond
+/// RFC 8785 sends every number through a double, which would merge neighboring integers beyond
 /// 2^53, such as snowflake ids. So a token without fraction and exponent stays as it is.
 pub(super) fn write_number(text: &[u8], at: usize, out: &mut Vec<u8>) -> Result<usize, Error> {
     let (end, integer) = scan(text, at)?;

@@ -172,7 +172,7 @@ impl<'r> Place<'r> {
         Self { node: Some(node), dropped: false, loose: node.loose, drops_volatile }
     }
 
-    /// The member whose name `is_it` recognises.
+    /// The member whose name `is_it` recognizes.
     #[inline]
     pub(super) fn member(self, is_it: impl Fn(&str) -> bool) -> Self {
         let is_volatile = self.drops_volatile && VOLATILE.iter().any(|known| is_it(known));

@@ -1,4 +1,4 @@
-//! Behaviour of canonical JSON, digests, fingerprints and keys.
+//! Behavior of canonical JSON, digests, fingerprints and keys.
 mod errors;
 #[cfg(feature = "interchange")]
 mod interchange;

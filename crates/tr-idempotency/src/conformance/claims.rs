@@ -51,7 +51,7 @@ pub(super) async fn a_claim_sent_again_is_the_same_claim(cx: Cx<'_, impl Subject
     Ok(())
 }
 
-pub(super) async fn a_claim_whose_reply_was_lost_is_recognised(
+pub(super) async fn a_claim_whose_reply_was_lost_is_recognized(
     cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     for polls in 0..4 {
@@ -239,7 +239,7 @@ pub(super) async fn epochs_grow_past_deleted_records(cx: Cx<'_, impl Subject>) -
         let token = cx.run(&claim).await?.token;
         grows(token.epoch, &mut last)?;
         let end = crate::store::End { state: done("x"), ttl: cx.short() };
-        cx.store.finalise(&claim.key, token, &end).await?;
+        cx.store.finalize(&claim.key, token, &end).await?;
         cx.outlast().await;
     }
     Ok(())

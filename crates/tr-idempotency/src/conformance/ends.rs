@@ -20,16 +20,16 @@ pub(super) async fn an_older_claim_neither_records_nor_deletes(
     let (old, new) = taken_over(cx).await?;
     let key = cx.key("a");
     for state in [done("late"), State::Failed(b"late".to_vec(), Again::Freely)] {
-        let recorded = cx.store.finalise(&key, old, &lasting(state)).await?;
+        let recorded = cx.store.finalize(&key, old, &lasting(state)).await?;
         must!(!recorded => "the end of an older claim was recorded");
     }
     must!(!cx.store.release(&key, old.owner).await? => "an older claim was released");
     for half in [Token { owner: old.owner, ..new }, Token { epoch: old.epoch, ..new }] {
-        let recorded = cx.store.finalise(&key, half, &lasting(done("half"))).await?;
+        let recorded = cx.store.finalize(&key, half, &lasting(done("half"))).await?;
         must!(!recorded => "a token with a wrong half was accepted");
     }
     cx.stands("a", &State::Inflight).await?;
-    let recorded = cx.other.finalise(&key, new, &lasting(done("new"))).await?;
+    let recorded = cx.other.finalize(&key, new, &lasting(done("new"))).await?;
     must!(recorded => "the newer claim was lost");
     cx.stands("a", &done("new")).await.map(drop)
 }
@@ -39,7 +39,7 @@ pub(super) async fn a_late_end_is_recorded_while_unclaimed(cx: Cx<'_, impl Subje
         let token = cx.lose(&cx.short_claim(key)).await?.token;
         cx.stands(key, &State::Unknown(None)).await?;
         for state in [state, done("late")] {
-            let recorded = cx.other.finalise(&cx.key(key), token, &lasting(state.clone())).await?;
+            let recorded = cx.other.finalize(&cx.key(key), token, &lasting(state.clone())).await?;
             must!(recorded => "a late end was refused, although no other owner had claimed the call");
             cx.stands(key, &state).await?;
         }
@@ -47,11 +47,11 @@ pub(super) async fn a_late_end_is_recorded_while_unclaimed(cx: Cx<'_, impl Subje
     Ok(())
 }
 
-pub(super) async fn an_end_sent_again_is_recognised(cx: Cx<'_, impl Subject>) -> Verdict {
+pub(super) async fn an_end_sent_again_is_recognized(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), done("x")).await?;
     let before = cx.stands("a", &done("x")).await?;
     for store in [&cx.store, &cx.other] {
-        let known = store.finalise(&cx.key("a"), token, &lasting(done("x"))).await?;
+        let known = store.finalize(&cx.key("a"), token, &lasting(done("x"))).await?;
         must!(known => "an end that was sent again was refused");
     }
     let after = cx.stands("a", &done("x")).await?;
@@ -62,7 +62,7 @@ pub(super) async fn an_end_sent_again_is_recognised(cx: Cx<'_, impl Subject>) ->
 pub(super) async fn the_first_end_is_kept(cx: Cx<'_, impl Subject>) -> Verdict {
     let token = cx.end(&cx.claim("a"), done("first")).await?;
     for state in [done("second"), State::Cancelled(None), State::Unknown(None)] {
-        cx.store.finalise(&cx.key("a"), token, &lasting(state)).await?;
+        cx.store.finalize(&cx.key("a"), token, &lasting(state)).await?;
         cx.stands("a", &done("first")).await?;
     }
     Ok(())
@@ -166,7 +166,7 @@ pub(super) async fn only_unknown_calls_are_settled(cx: Cx<'_, impl Subject>) -> 
 pub(super) async fn a_later_run_is_not_settled(cx: Cx<'_, impl Subject>) -> Verdict {
     let (old, new) = taken_over(cx).await?;
     let key = cx.key("a");
-    cx.other.finalise(&key, new, &lasting(State::Unknown(Some(b"?".to_vec())))).await?;
+    cx.other.finalize(&key, new, &lasting(State::Unknown(Some(b"?".to_vec())))).await?;
     let settled = cx.store.settle(&key, Some(old), &lasting(State::Cancelled(None))).await?;
     must!(!settled => "the resolution of an earlier run settled a later one");
     must!(
@@ -182,7 +182,7 @@ pub(super) async fn a_former_owner_records_nothing_once_settled(
     let claim = cx.short_claim("a");
     let token = cx.lose(&claim).await?.token;
     cx.other.settle(&claim.key, Some(token), &lasting(done("settled"))).await?;
-    let late = cx.store.finalise(&claim.key, token, &lasting(done("late"))).await?;
+    let late = cx.store.finalize(&claim.key, token, &lasting(done("late"))).await?;
     must!(!late => "the former owner recorded its end after the settlement");
     must!(!cx.store.renew(&claim.key, token, LONG).await? => "the former owner renewed its lease after the settlement");
     must!(!cx.store.release(&claim.key, claim.owner).await? => "the former owner released its claim after the settlement");
@@ -199,7 +199,7 @@ pub(super) async fn a_cleared_record_is_gone_in_every_state(cx: Cx<'_, impl Subj
         must!(cx.read(key).await?.is_none() => "{key}: the record is still there");
     }
     let key = cx.key("inflight");
-    let late = cx.store.finalise(&key, token, &lasting(done("late"))).await?;
+    let late = cx.store.finalize(&key, token, &lasting(done("late"))).await?;
     must!(!late => "a cleared call recorded its end");
     for key in ["inflight", "done", "unknown"] {
         granted(cx.store.claim(&cx.claim(key)).await?)?;

@@ -96,7 +96,7 @@ pub(super) async fn a_lost_claim_is_not_renewed(cx: Cx<'_, impl Subject>) -> Ver
     must!(!cx.store.renew(&claim.key, old, LONG).await? => "an older claim was renewed");
     must!(cx.store.renew(&claim.key, new, LONG).await? => "the newer claim was lost");
     let end = lasting(done("x"));
-    cx.store.finalise(&claim.key, new, &end).await?;
+    cx.store.finalize(&claim.key, new, &end).await?;
     let renewed = cx.store.renew(&claim.key, new, LONG).await?;
     must!(!renewed => "a call that has ended was renewed");
     let renewed = cx.store.renew(&cx.key("none"), new, LONG).await?;
@@ -125,7 +125,7 @@ pub(super) async fn a_record_lasts_for_its_time(cx: Cx<'_, impl Subject>) -> Ver
         let claim = cx.claim(key);
         let token = cx.run(&claim).await?.token;
         let end = End { state: state.clone(), ttl: cx.short() };
-        cx.store.finalise(&claim.key, token, &end).await?;
+        cx.store.finalize(&claim.key, token, &end).await?;
         cx.end(&cx.claim(&format!("long {key}")), state).await?;
     }
     cx.outlast().await;

@@ -165,7 +165,7 @@ pub(super) async fn a_sweep_deletes_only_expired_records(cx: Cx<'_, impl Subject
     let over = cx.claim("over");
     let token = cx.run(&over).await?.token;
     let end = crate::store::End { state: done("x"), ttl: cx.short() };
-    cx.store.finalise(&over.key, token, &end).await?;
+    cx.store.finalize(&over.key, token, &end).await?;
     cx.end(&cx.claim("done"), done("x")).await?;
     cx.run(&cx.claim("inflight")).await?;
     cx.lose(&cx.short_claim("lost")).await?;
@@ -214,7 +214,7 @@ pub(super) async fn records_survive_a_restart(cx: Cx<'_, impl Subject>) -> Verdi
     cx.stands("unknown", &State::Unknown(Some(b"?".to_vec()))).await?;
     let met = cx.other.claim(&cx.claim("inflight")).await?;
     must!(matches!(met, Claimed::Busy { .. }) => "the reply for a call in flight was {met:?}");
-    let recorded = cx.store.finalise(&running.key, held, &lasting(done("x"))).await?;
+    let recorded = cx.store.finalize(&running.key, held, &lasting(done("x"))).await?;
     must!(recorded => "a claim from before the restart is lost");
     let grant = cx.run(&cx.claim("new")).await?;
     must!(grant.token.epoch > held.epoch => "epochs started again after the restart: {:?}", grant.token);

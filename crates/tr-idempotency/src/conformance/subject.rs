@@ -64,9 +64,9 @@ pub trait RecordStoreExt: RecordStore {
         self.change(key, Change::Release(owner))
     }
 
-    /// [`Change::Finalise`]
-    fn finalise<'s>(&'s self, key: &'s Key, of: Token, end: &'s End) -> StoreFuture<'s, bool> {
-        self.change(key, Change::Finalise(of, Cow::Borrowed(end)))
+    /// [`Change::Finalize`]
+    fn finalize<'s>(&'s self, key: &'s Key, of: Token, end: &'s End) -> StoreFuture<'s, bool> {
+        self.change(key, Change::Finalize(of, Cow::Borrowed(end)))
     }
 
     /// [`Change::Settle`]
@@ -177,7 +177,7 @@ impl<'s, S: Subject> Case<'s, S> {
     pub(super) async fn end(&self, claim: &ClaimRequest, state: StoredState) -> Verdict<Token> {
         let token = self.run(claim).await?.token;
         let end = End { state, ttl: LONG };
-        match self.store.finalise(&claim.key, token, &end).await? {
+        match self.store.finalize(&claim.key, token, &end).await? {
             true => Ok(token),
             false => Err("the holder of a claim could not record its end".into()),
         }

@@ -44,7 +44,7 @@ pub(super) async fn a_watcher_wakes_when_the_call_ends(cx: Cx<'_, impl Subject>)
     let token = cx.run(&claim).await?.token;
     let seen = seen(cx, "a").await?;
     let end = lasting(done("x"));
-    wakes(cx, "a", seen, async |store| store.finalise(&claim.key, token, &end).await).await
+    wakes(cx, "a", seen, async |store| store.finalize(&claim.key, token, &end).await).await
 }
 
 pub(super) async fn a_watcher_wakes_when_the_claim_is_released(
@@ -77,7 +77,7 @@ pub(super) async fn a_watcher_wakes_at_once_after_a_change(cx: Cx<'_, impl Subje
     let claim = cx.claim("a");
     let token = cx.run(&claim).await?.token;
     let then = seen(cx, "a").await?;
-    cx.store.finalise(&claim.key, token, &lasting(done("x"))).await?;
+    cx.store.finalize(&claim.key, token, &lasting(done("x"))).await?;
     let never = Seen { token: Token { epoch: 1, owner: 1 }, version: 1 };
     for (key, seen) in [("a", then), ("none", never)] {
         let key = cx.key(key);

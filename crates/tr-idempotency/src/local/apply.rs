@@ -111,7 +111,7 @@ impl<V, N> Table<V, N> {
             if entry.caller == Caller::Here {
                 entry.caller = Caller::Dropped;
             }
-            let before = entry.record.finalise(token, State::Unknown(None), now, ttl);
+            let before = entry.record.finalize(token, State::Unknown(None), now, ttl);
             (mem::take(&mut entry.waiters), before.ok().flatten())
         })
     }
@@ -285,7 +285,7 @@ impl<V: Clone, N> Table<V, N> {
         // Clones what a codec keeps, which may panic: before anything has changed.
         let answer = wanted.then(|| answer(&end, entry.record.mutating));
         let (waiters, is_given) = self.change(at, |entry| {
-            let before = entry.record.finalise(token, end, now, ttl.unwrap_or_default());
+            let before = entry.record.finalize(token, end, now, ttl.unwrap_or_default());
             debug_assert!(matches!(before, Ok(Some(State::Inflight))), "the claim is held");
             // Every caller gets an unknown outcome, so it is not given once.
             if wanted && entry.caller == Caller::Dropped && !entry.record.state.is_unknown() {

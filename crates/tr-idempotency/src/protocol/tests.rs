@@ -208,12 +208,12 @@ impl World {
             Some(_) => false,
         });
         let Some(record) = &mut self.record else { return };
-        let accepted = record.finalise(token, state(end), now, ttl(end)).is_ok();
+        let accepted = record.finalize(token, state(end), now, ttl(end)).is_ok();
         assert_eq!(accepted, open, "{end:?} by {token:?}");
         if accepted && end != End::Unknown {
-            // The reply got lost: sent again, it is recognised.
+            // The reply got lost: sent again, it is recognized.
             let before = record.clone();
-            assert_eq!(record.finalise(token, state(end), now, ttl(end)), Ok(None));
+            assert_eq!(record.finalize(token, state(end), now, ttl(end)), Ok(None));
             assert_eq!(*record, before);
         }
         if accepted {
@@ -346,7 +346,7 @@ fn an_older_epoch_is_refused_everything() {
     let old = ask(1).token;
     assert!(!record.renew(old, 21, 10));
     assert!(!record.pass(old, ask(3).token, 21, 10));
-    assert_eq!(record.finalise(old, State::Done(()), 21, 100), Err(State::Done(())));
+    assert_eq!(record.finalize(old, State::Done(()), 21, 100), Err(State::Done(())));
     assert!(record.is_held_by(ask(2).token));
-    assert_eq!(record.finalise(ask(2).token, State::Done(()), 21, 100), Ok(Some(State::Inflight)));
+    assert_eq!(record.finalize(ask(2).token, State::Done(()), 21, 100), Ok(Some(State::Inflight)));
 }

@@ -24,12 +24,12 @@ macro_rules! script {
 
 pub(super) static CLAIM: LazyLock<Script> =
     script!("", "lua/head.lua", "lua/claim_new.lua", "lua/record.lua", "lua/claim.lua");
-pub(super) static FINALISE: LazyLock<Script> = script!(
+pub(super) static FINALIZE: LazyLock<Script> = script!(
     "#!lua flags=allow-oom\n",
     "lua/head.lua",
-    "lua/finalise_held.lua",
+    "lua/finalize_held.lua",
     "lua/record.lua",
-    "lua/finalise.lua"
+    "lua/finalize.lua"
 );
 pub(super) static RENEW: LazyLock<Script> = script!("lua/renew.lua");
 pub(super) static RELEASE: LazyLock<Script> = script!("lua/release.lua");

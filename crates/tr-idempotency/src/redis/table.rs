@@ -108,14 +108,14 @@ impl RecordStore for Redis {
                     let args: [&[u8]; 1] = [&owner.to_be_bytes()];
                     changes.run(&script::RELEASE, &name, &args).await.map_err(store_error)
                 }
-                Change::Finalise(token, end) => {
+                Change::Finalize(token, end) => {
                     let (phase, body) = (end.state.phase(), end.state.body());
                     let (token, ttl, durable) =
                         (layout::of_token(token), time(end.ttl), self.durable());
                     let head: [&[u8]; 4] = [&token, layout::letter(phase), &ttl, durable];
                     let args: Vec<&[u8]> =
                         head.into_iter().chain(body.map(Vec::as_slice)).collect();
-                    changes.change(&script::FINALISE, &name, &args).await
+                    changes.change(&script::FINALIZE, &name, &args).await
                 }
                 Change::Settle(of, end) => {
                     let (phase, body) = (end.state.phase(), end.state.body());

@@ -141,7 +141,7 @@ impl Gate {
     }
 
     async fn end(&self, claim: &ClaimRequest, token: Token, end: &End) -> Result<bool, StoreError> {
-        let end = Change::Finalise(token, Cow::Borrowed(end));
+        let end = Change::Finalize(token, Cow::Borrowed(end));
         self.within(None, self.change(&claim.key, end)).await
     }
 }

@@ -110,7 +110,7 @@ pub enum Change<'c> {
     Release(u64),
     /// Records how the call ended under this claim. A late end is accepted while no other process
     /// has claimed or settled the call. Sent again, it changes nothing, and the reply is `true`.
-    Finalise(Token, Cow<'c, End>),
+    Finalize(Token, Cow<'c, End>),
     /// Records how a call of unknown outcome ended, if it is that of this claim, or whichever it is.
     /// The record passes to [`Token::BY_HAND`] at a higher epoch, so that its former owner has lost
     /// the claim. Sent again, it changes nothing, and the reply is `false`.
@@ -270,9 +270,9 @@ impl Change<'_> {
             Self::Renew(token, lease) => record.renew(token, now, lease),
             Self::Release(owner) if record.is_released_by(owner) => return Changed::Deleted,
             Self::Release(_) => false,
-            Self::Finalise(token, end) => {
+            Self::Finalize(token, end) => {
                 let End { state, ttl } = end.into_owned();
-                match record.finalise(token, state, now, ttl) {
+                match record.finalize(token, state, now, ttl) {
                     Ok(None) => return Changed::Not(true), // Sent again.
                     end => end.is_ok(),
                 }
@@ -293,7 +293,7 @@ impl Change<'_> {
         match self {
             Self::Renew(token, lease) => Change::Renew(token, lease),
             Self::Release(owner) => Change::Release(owner),
-            Self::Finalise(token, end) => Change::Finalise(token, Cow::Owned(end.into_owned())),
+            Self::Finalize(token, end) => Change::Finalize(token, Cow::Owned(end.into_owned())),
             Self::Settle(of, end) => Change::Settle(of, Cow::Owned(end.into_owned())),
         }
     }

@@ -99,7 +99,7 @@ impl<V: Clone> StoreHandle<V> {
         let place = Place::of_claim(claim, token);
         let end =
             End { state: self.remote.format.write(&place, &state, ttl, &[], None).state, ttl };
-        let change = || Change::Finalise(token, Cow::Borrowed(&end));
+        let change = || Change::Finalize(token, Cow::Borrowed(&end));
         let record = || self.remote.gate.change(&claim.key, change());
         let is_recorded = retried([PAUSE; TIMES - 1], record).await?;
         Ok(if is_recorded { LateEnd::Corrected } else { LateEnd::ClaimedAgain })

@@ -32,7 +32,7 @@ impl<W: Way, S: RecordStore> RecordStore for Between<W, S> {
         let operation = match change {
             Change::Renew(..) => "renew",
             Change::Release(_) => "release",
-            Change::Finalise(..) => "finalise",
+            Change::Finalize(..) => "finalize",
             Change::Settle(..) => "settle",
         };
         self.way.through(operation, async move { self.store.change(key, change).await })

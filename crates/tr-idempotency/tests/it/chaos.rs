@@ -89,7 +89,7 @@ impl Process {
             0 => self.store.down(),
             1 | 2 => self.store.up(),
             _ => {
-                let operation = ["claim", "renew", "release", "finalise", "watch"];
+                let operation = ["claim", "renew", "release", "finalize", "watch"];
                 let fault = [Unreachable, ReplyLost, Hangs, Silent];
                 let (operation, fault) = (rng.choice(operation), rng.choice(fault));
                 self.store.fail(operation.unwrap(), fault.unwrap(), rng.usize(1..8));

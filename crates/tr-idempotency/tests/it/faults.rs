@@ -60,7 +60,7 @@ impl Faulty {
 
     /// Every request to the store ends so, from now on.
     pub(crate) fn down(&self) {
-        for operation in ["claim", "renew", "release", "finalise", "settle", "watch"] {
+        for operation in ["claim", "renew", "release", "finalize", "settle", "watch"] {
             self.fail(operation, Fault::Unreachable, usize::MAX);
         }
     }

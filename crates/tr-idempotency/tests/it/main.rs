@@ -1,4 +1,4 @@
-//! Behaviour of the idempotency layer.
+//! Behavior of the idempotency layer.
 mod alloc;
 mod between;
 mod bounds;

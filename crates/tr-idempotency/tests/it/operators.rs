@@ -93,7 +93,7 @@ async fn what_an_operator_settles_is_known_where_the_call_was_lost_too() {
     let store = Faulty::new(Memory::new());
     let layer = IdempotencyLayer::builder().store(store.clone()).build().unwrap();
     let (service, front, asked) = guarded_by(&layer, losing());
-    store.fail("finalise", Fault::Unreachable, 1);
+    store.fail("finalize", Fault::Unreachable, 1);
     assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
     pass(SECOND).await;
     assert_eq!(refusal(call(&service, pay("k")).await).0, "outcome_unknown");

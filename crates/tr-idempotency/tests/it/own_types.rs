@@ -134,7 +134,7 @@ impl StoreResponse<Res> for ByHeader {
 }
 
 #[tokio::test(start_paused = true)]
-async fn http_requests_are_recognised_by_their_header() {
+async fn http_requests_are_recognized_by_their_header() {
     let layer = IdempotencyLayer::builder_for().policy(ByHeader).build().unwrap();
     let service = ServiceBuilder::new().layer(layer).service(service_fn(|req: Req| async move {
         let status = if req.body().is_empty() { 422 } else { 201 };

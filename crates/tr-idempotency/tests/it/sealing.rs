@@ -282,7 +282,7 @@ async fn put(records: &Memory, before: &Stored, state: State<Vec<u8>, Vec<u8>>, 
     };
     let Claimed::Run(grant) = records.claim(&claim).await.unwrap() else { panic!("it is free") };
     let end = End { state, ttl: 86_400_000 };
-    assert!(records.finalise(&named, grant.token, &end).await.unwrap());
+    assert!(records.finalize(&named, grant.token, &end).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]

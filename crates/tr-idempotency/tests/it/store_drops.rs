@@ -74,7 +74,7 @@ async fn dropped_at_random_points_no_claim_lease_or_watch_leaks_and_nothing_runs
     let make = || {
         let mut rng = rng.borrow_mut();
         if rng.u8(..50) == 0 {
-            let operation = *rng.choice(&["claim", "renew", "finalise"]).unwrap();
+            let operation = *rng.choice(&["claim", "renew", "finalize"]).unwrap();
             let fault = *rng.choice(&[Fault::Unreachable, Fault::ReplyLost, Fault::Hangs]).unwrap();
             faulty.fail(operation, fault, rng.usize(1..3));
         }

@@ -114,7 +114,7 @@ async fn what_becomes_of_a_call_without_its_store_can_be_set() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_claim_whose_reply_got_lost_is_sent_again_and_recognised() {
+async fn a_claim_whose_reply_got_lost_is_sent_again_and_recognized() {
     for fault in [Fault::ReplyLost, Fault::Hangs] {
         let w = world(counting(SECOND));
         w.faulty.fail("claim", fault, 2);
@@ -168,7 +168,7 @@ async fn dropped_while_its_claim_is_under_way_a_call_gives_it_back() {
 async fn a_result_that_cannot_be_recorded_is_given_and_recorded_later() {
     for fault in [Fault::Unreachable, Fault::Hangs, Fault::Silent] {
         let w = world(counting(SECOND));
-        w.faulty.fail("finalise", fault, 5);
+        w.faulty.fail("finalize", fault, 5);
         let first = call(&w.service, pay("k")).await.unwrap();
         assert!(!first.recorded(), "{fault:?}");
         let (store, key) = (w.front.in_store().unwrap(), pay("k").id().unwrap().unwrap().key);
@@ -188,24 +188,24 @@ async fn a_result_that_cannot_be_recorded_is_given_and_recorded_later() {
 async fn a_result_is_recorded_before_it_is_given_if_the_store_comes_back_in_time() {
     for fault in [Fault::Unreachable, Fault::Hangs, Fault::Silent] {
         let w = world(counting(SECOND));
-        w.faulty.fail("finalise", fault, 2);
+        w.faulty.fail("finalize", fault, 2);
         assert!(call(&w.service, pay("k")).await.unwrap().recorded(), "{fault:?}");
-        assert_eq!((w.phase("k").await, w.faulty.calls("finalise")), (Some(Phase::Done), 3));
+        assert_eq!((w.phase("k").await, w.faulty.calls("finalize")), (Some(Phase::Done), 3));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_finalise_whose_reply_got_lost_is_recognised() {
+async fn a_finalize_whose_reply_got_lost_is_recognized() {
     let w = world(counting(SECOND));
-    w.faulty.fail("finalise", Fault::ReplyLost, 1);
+    w.faulty.fail("finalize", Fault::ReplyLost, 1);
     assert!(call(&w.service, pay("k")).await.unwrap().recorded());
-    assert_eq!((w.phase("k").await, w.faulty.calls("finalise")), (Some(Phase::Done), 2));
+    assert_eq!((w.phase("k").await, w.faulty.calls("finalize")), (Some(Phase::Done), 2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_leaves_while_the_end_is_recorded_loses_nothing() {
     let w = world(counting(SECOND));
-    w.faulty.fail("finalise", Fault::Silent, 1);
+    w.faulty.fail("finalize", Fault::Silent, 1);
     let caller = start(&w.service, pay("k")).await;
     pass(SECOND + Duration::from_millis(500)).await;
     caller.abort();
@@ -348,7 +348,7 @@ async fn a_corrupt_or_newer_answer_says_that_the_tool_ran() {
         };
         let state = tr_idempotency::protocol::State::Done(body);
         let end = tr_idempotency::store::End { state, ttl: 60_000 };
-        assert!(w.records.finalise(&key, grant.token, &end).await.unwrap());
+        assert!(w.records.finalize(&key, grant.token, &end).await.unwrap());
 
         let error = call(&w.service, pay("k")).await.unwrap_err();
         assert!(tr_core::causes(&*error).any(|it| it.to_string().contains(words)), "{error:?}");

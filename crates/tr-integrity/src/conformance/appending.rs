@@ -146,7 +146,7 @@ pub(super) async fn writers_of_different_sessions_do_not_meet(cx: Cx<'_, impl Su
     Ok(())
 }
 
-pub(super) async fn an_entry_sent_again_is_recognised(cx: Cx<'_, impl Subject>) -> Verdict {
+pub(super) async fn an_entry_sent_again_is_recognized(cx: Cx<'_, impl Subject>) -> Verdict {
     let (session, written) = cx.begun("again", 2).await?;
     for client in [&cx.store, &cx.other] {
         client.append(&session, Some(written[0].revision), &written[1]).await?;
@@ -154,7 +154,7 @@ pub(super) async fn an_entry_sent_again_is_recognised(cx: Cx<'_, impl Subject>) 
     cx.holds(&session, &written).await
 }
 
-pub(super) async fn an_entry_sent_again_is_recognised_behind_others(
+pub(super) async fn an_entry_sent_again_is_recognized_behind_others(
     cx: Cx<'_, impl Subject>,
 ) -> Verdict {
     let (session, written) = cx.begun("again", 4).await?;

@@ -5,7 +5,7 @@ use tr_core::debug_parts;
 /// Identifies an entry of a session's log, and the session's state after it.
 ///
 /// Two writers that append the same number draw different stamps. So a writer whose confirmation
-/// got lost recognises its own entry, and a session that was deleted and created again is not
+/// got lost recognizes its own entry, and a session that was deleted and created again is not
 /// confused with the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Revision {

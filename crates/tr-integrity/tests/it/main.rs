@@ -1,4 +1,4 @@
-//! Behaviour of sessions and both layers.
+//! Behavior of sessions and both layers.
 mod agent;
 mod alloc;
 #[cfg(feature = "conformance")]

@@ -33,7 +33,7 @@ fn in_each(modes: &[CycleMode], test: impl Fn(Format, CycleMode, &mut Session, u
 
 /// With the names of the document's own type.
 #[test]
-fn a_cycle_that_has_not_ended_serialises() {
+fn a_cycle_that_has_not_ended_serializes() {
     let sessions = sessions(Format::AnthropicMessages, CycleMode::default(), json!({}));
     sessions.with("s", |session, now| {
         session.begin_cycle(&cycle("toolu_01A"), now);

@@ -1,4 +1,4 @@
-//! Behaviour of retry.
+//! Behavior of retry.
 mod alloc;
 mod attempts;
 mod budget;

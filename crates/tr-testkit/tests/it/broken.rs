@@ -21,7 +21,7 @@ use tr_testkit::tool::Scripted;
 type Inner = Scripted<u64, u64>;
 type Boxed = Pin<Box<dyn Future<Output = Result<u64, BoxError>>>>;
 
-/// A service made of a state and two functions over it: its whole behaviour stands in the test that breaks it.
+/// A service made of a state and two functions over it: its whole behavior stands in the test that breaks it.
 struct Made<T> {
     state: T,
     poll_ready: fn(&mut T, &mut Context<'_>) -> Poll<Result<(), BoxError>>,

@@ -1,4 +1,4 @@
-//! Behaviour of the attempt timeout.
+//! Behavior of the attempt timeout.
 use super::common::Heard;
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 use tokio::{

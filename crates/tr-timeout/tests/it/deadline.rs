@@ -1,4 +1,4 @@
-//! Behaviour of the deadline.
+//! Behavior of the deadline.
 use super::common::Heard;
 use std::time::Duration;
 use tokio::time::{Instant, advance};

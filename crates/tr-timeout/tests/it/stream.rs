@@ -1,4 +1,4 @@
-//! Behaviour of the attempt timeout with answers in chunks.
+//! Behavior of the attempt timeout with answers in chunks.
 use super::common::Heard;
 use std::{any::Any, time::Duration};
 use tokio::time::{Instant, sleep};

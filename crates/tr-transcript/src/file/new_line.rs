@@ -91,10 +91,10 @@ pub(super) fn moved(
     }
 }
 
-/// Writes new entries, each with the metadata of a neighbour.
+/// Writes new entries, each with the metadata of a neighbor.
 pub(super) struct Writer<'f> {
     file: &'f SessionFile,
-    /// The neighbour that was read last, and its metadata.
+    /// The neighbor that was read last, and its metadata.
     like: Option<(Option<usize>, Copied)>,
     /// The tool of each use; filled when the first result needs one.
     tools: Option<HashMap<&'f str, &'f str>>,
@@ -135,21 +135,21 @@ impl<'f> Writer<'f> {
         Self { file, like: None, tools: None }
     }
 
-    /// A new entry with a message, with the metadata of `neighbour`.
+    /// A new entry with a message, with the metadata of `neighbor`.
     pub(super) fn message(
         &mut self,
         id: Option<&str>,
         parent: Option<&str>,
-        neighbour: Option<usize>,
+        neighbor: Option<usize>,
         message: &Message,
     ) -> String {
         let file = self.file;
         if let FileForm::Messages(_) | FileForm::Other = file.form() {
             return message.raw().to_owned();
         }
-        if self.like.as_ref().is_none_or(|(node, _)| *node != neighbour) {
-            let like = neighbour.map_or_else(Copied::default, |node| Copied::of(file, node));
-            self.like = Some((neighbour, like));
+        if self.like.as_ref().is_none_or(|(node, _)| *node != neighbor) {
+            let like = neighbor.map_or_else(Copied::default, |node| Copied::of(file, node));
+            self.like = Some((neighbor, like));
         }
         let tool = match file.form() {
             FileForm::OpenClaw { .. } => self.tool_of(message),

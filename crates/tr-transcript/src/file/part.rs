@@ -58,7 +58,7 @@ struct Standalone {
     messages_behind: usize,
 }
 
-/// Whether parts of such a file can be repaired on their own: names only pair neighbouring lines,
+/// Whether parts of such a file can be repaired on their own: names only pair neighboring lines,
 /// and no message depends on items that the provider keeps.
 pub(super) const fn may_cut(form: FileForm) -> bool {
     matches!(

@@ -86,7 +86,7 @@ impl FilePlanner {
         open.dedup();
         let mut done: Vec<((usize, usize), Repaired)> = Vec::new();
         while let Some((first, last)) = open.pop() {
-            // A part that was widened absorbs its neighbours.
+            // A part that was widened absorbs its neighbors.
             if let Some(((from, _), _)) = done.pop_if(|((_, end), _)| first <= *end) {
                 open.push((first.min(from), last));
             } else if let Some((_, end)) = open.pop_if(|(from, _)| *from <= last) {

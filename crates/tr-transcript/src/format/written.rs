@@ -1,4 +1,4 @@
-//! What this crate writes into transcripts, and how it recognises that.
+//! What this crate writes into transcripts, and how it recognizes that.
 use super::refused::CACHE;
 use crate::json::{self, Members};
 use serde_json::value::RawValue;

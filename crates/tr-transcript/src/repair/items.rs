@@ -63,7 +63,7 @@ pub(super) fn unique(format: Format, items: &[Message], log: &mut Log) -> Vec<(u
     kept
 }
 
-/// Removes reasoning that no output of the model follows, or that its provider has not stored. Its neighbours may once have followed it:
+/// Removes reasoning that no output of the model follows, or that its provider has not stored. Its neighbors may once have followed it:
 /// they lose the ids with which the provider would demand it. Reasoning at the end stays, unless
 /// the tail is to be closed.
 pub(super) fn settle_reasoning(

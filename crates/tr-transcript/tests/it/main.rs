@@ -1,4 +1,4 @@
-//! Behaviour of the validator, the repair, and of session files.
+//! Behavior of the validator, the repair, and of session files.
 mod answers;
 mod common;
 mod copies;

@@ -22,12 +22,12 @@ const WORD: usize = 9;
 #[derive(Debug)]
 pub(super) struct HumanLines<W> {
     writer: Mutex<W>,
-    colours: bool,
+    colors: bool,
 }
 
 impl<W: Write + Send + 'static> HumanLines<W> {
-    pub(super) const fn new(writer: W, colours: bool) -> Self {
-        Self { writer: Mutex::new(writer), colours }
+    pub(super) const fn new(writer: W, colors: bool) -> Self {
+        Self { writer: Mutex::new(writer), colors }
     }
 }
 
@@ -38,7 +38,7 @@ impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for HumanLines<W> {
         }
         let mut said = Said::default();
         event.record(&mut said);
-        if let Some(line) = line(SystemClock.unix_ms(), &said, self.colours) {
+        if let Some(line) = line(SystemClock.unix_ms(), &said, self.colors) {
             let mut writer = lock(&self.writer);
             let _ = writer.write_all(line.as_bytes()).and_then(|()| writer.flush());
         }
@@ -77,7 +77,7 @@ impl Visit for Said {
 struct Word(&'static str, AnsiColor);
 
 /// The line for an event, with its newline; `None` if the event is of no interest to people.
-fn line(unix_ms: u64, said: &Said, colours: bool) -> Option<String> {
+fn line(unix_ms: u64, said: &Said, colors: bool) -> Option<String> {
     let (word, what) = match said.get("event")? {
         "tool_call_start" | "tool_invocation" => return None,
         "tool_call_end" => end(said)?,
@@ -94,8 +94,8 @@ fn line(unix_ms: u64, said: &Said, colours: bool) -> Option<String> {
         "tool_call_circuit_state" => {
             let (from, to) = (said.get("fromState"), said.get("breakerState"));
             let (from, to) = (from.unwrap_or("?"), to.unwrap_or("?"));
-            let colour = if to == "CLOSED" { AnsiColor::Green } else { AnsiColor::Red };
-            (Word("breaker", colour), format!("{from} -> {to}"))
+            let color = if to == "CLOSED" { AnsiColor::Green } else { AnsiColor::Red };
+            (Word("breaker", color), format!("{from} -> {to}"))
         }
         "summary" => (Word("summary", AnsiColor::Cyan), summary(said)),
         other => (Word("guard", AnsiColor::Cyan), all(other, said)),
@@ -104,7 +104,7 @@ fn line(unix_ms: u64, said: &Said, colours: bool) -> Option<String> {
     let decided = if said.is("shadow") { " (decided, not done)" } else { "" };
     let stamp = rfc3339(unix_ms).to_string();
     let stamp = stamp.get(11..19).unwrap_or(&stamp);
-    let style = if colours { Style::new().fg_color(Some(word.1.into())) } else { Style::new() };
+    let style = if colors { Style::new().fg_color(Some(word.1.into())) } else { Style::new() };
     let padding = " ".repeat(WORD.saturating_sub(word.0.len()));
     let text = format!("{tool}{what}{decided}");
     Some(format!("{stamp}Z {style}{}{style:#}{padding} {}\n", word.0, printable(&text)))
@@ -295,14 +295,14 @@ mod tests {
     }
 
     #[test]
-    fn foreign_words_stay_in_their_line_and_colours_are_ours_alone() {
+    fn foreign_words_stay_in_their_line_and_colors_are_ours_alone() {
         let fields =
             [("event", "tool_call_blocked"), ("toolName", "a\u{1b}[31m\nb"), ("error", "\u{202e}")];
         let line = said(&fields).unwrap();
         assert_eq!(line, "22:13:20Z refused   a\\u{1b}[31m\\nb: \\u{202e}\n");
         let said = Said(fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect());
-        let coloured = super::line(1_700_000_000_000, &said, true).unwrap();
-        assert_eq!(coloured.matches('\u{1b}').count(), 2, "{coloured:?}");
-        assert!(coloured.contains("\u{1b}[31mrefused\u{1b}[0m "), "{coloured:?}");
+        let colored = super::line(1_700_000_000_000, &said, true).unwrap();
+        assert_eq!(colored.matches('\u{1b}').count(), 2, "{colored:?}");
+        assert!(colored.contains("\u{1b}[31mrefused\u{1b}[0m "), "{colored:?}");
     }
 }

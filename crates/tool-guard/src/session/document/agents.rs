@@ -1,4 +1,4 @@
-//! Recognises sessions of agents whose formats are not supported, by their published structure; the
+//! Recognizes sessions of agents whose formats are not supported, by their published structure; the
 //! commands name the agent and leave the file unchanged.
 use super::outline::Outline;
 use crate::{

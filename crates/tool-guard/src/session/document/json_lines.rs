@@ -318,7 +318,7 @@ fn refuse_others(report: &FileReport) -> Result<(), Failure> {
             let others = count(report.other_records, "line");
             let help = "the program that wrote it is not known here; to have its messages judged, \
                         check a copy with nothing but them";
-            let reason = format!("{others} in it are no recognised messages");
+            let reason = format!("{others} in it are no recognized messages");
             Err(NotJudged::new(reason, help).into())
         }
         _ => Ok(()),

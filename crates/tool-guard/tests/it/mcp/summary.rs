@@ -80,7 +80,7 @@ fn a_person_reads_what_the_guard_did() {
     ] {
         assert!(log.contains(line), "{line}: {log}");
     }
-    assert!(!log.contains(['{', '\u{1b}']), "neither JSON nor colours: {log}");
+    assert!(!log.contains(['{', '\u{1b}']), "neither JSON nor colors: {log}");
     assert_eq!(log.lines().count(), 7, "{log}");
 }
 

@@ -101,7 +101,7 @@ fn a_live_tail_is_clean_and_its_calls_are_named() {
 }
 
 #[test]
-fn colours_are_where_the_terminal_has_them() {
+fn colors_are_where_the_terminal_has_them() {
     let folder = Folder::with("a.json", ORPHANED);
     let run = |variable: &str, value: &str| {
         let mut command = folder.command(&["check", "a.json"]);

@@ -81,7 +81,7 @@ async fn ut_08_answers_name_their_span_and_those_inside() {
     }
 }
 
-/// Recognised by what its form requires; whatever the stack is, and with records and without.
+/// Recognized by what its form requires; whatever the stack is, and with records and without.
 #[tokio::test(start_paused = true)]
 async fn ut_04_an_answer_that_is_an_envelope_is_not_wrapped_twice() {
     let utee_answer = r#"{"requestId":"x","status":"success","result":{"n":1},"durationMs":5}"#;

@@ -39,7 +39,7 @@ fn r4_values_are_neither_merged_nor_split() {
         }
     }
     println!(
-        "R4 values: {} spellings, {split} split; {compared} neighbours, {merged} merged",
+        "R4 values: {} spellings, {split} split; {compared} neighbors, {merged} merged",
         pairs()
     );
     assert!(compared > pairs() / 2);
@@ -116,7 +116,7 @@ fn change_object(members: &mut BTreeMap<String, Value>, rng: &mut Rng) {
             change_text(&mut name, rng);
             members.insert(name, value);
         }
-        // A member moves into its neighbour.
+        // A member moves into its neighbor.
         1 => match members.values_mut().last() {
             Some(Value::Object(inner)) => drop(inner.insert(name, value)),
             _ => drop(members.insert(name, Value::Array(vec![value]))),
@@ -195,7 +195,7 @@ fn r4_keys_are_neither_merged_nor_split() {
         let one = parts(rng);
         let mut two = one.clone();
         let other = parts(rng);
-        // Neighbours share all parts but one, or have two that are exchanged.
+        // Neighbors share all parts but one, or have two that are exchanged.
         match rng.usize(..10) {
             at @ 0..7 if one.2 == 0 => two.0[at].clone_from(&other.0[at]),
             7 => (two.1, two.4) = (two.4, two.1),

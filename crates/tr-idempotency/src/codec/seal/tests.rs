@@ -37,7 +37,7 @@ fn record() -> StoredRecord {
         ttls,
     };
     let mut record = StoredRecord::new(&ask);
-    record.finalise(token, StoredState::Done(Vec::new()), NOW, HOUR).unwrap();
+    record.finalize(token, StoredState::Done(Vec::new()), NOW, HOUR).unwrap();
     record
 }
 

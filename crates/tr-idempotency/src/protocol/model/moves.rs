@@ -97,7 +97,7 @@ impl World {
         reply
     }
 
-    /// By the server's own counter, or by the servers' roughly synchronised clock.
+    /// By the server's own counter, or by the servers' roughly synchronized clock.
     fn next_epoch(&mut self, lease: &Lease, by: usize) -> u64 {
         let last = self.record_for(by).map_or(0, |record| record.token.epoch);
         let counted = if lease.counted_epochs { self.server(by).claims } else { self.claims };

@@ -241,7 +241,7 @@ impl Server {
         let token = if bug == Some(Bug::FinishUnchecked) { record.token } else { token };
         let state = end.state();
         let ttl = TTLS.of(&state);
-        record.finalise(token, state, now, ttl).is_ok()
+        record.finalize(token, state, now, ttl).is_ok()
     }
 }
 

@@ -97,7 +97,7 @@ impl Broken {
         }
     }
 
-    async fn finalised(&self, key: &Key, token: Token, end: &End) -> Result<bool, StoreError> {
+    async fn finalized(&self, key: &Key, token: Token, end: &End) -> Result<bool, StoreError> {
         let end = self.kept(end);
         let Some(stored) = self.stored(key).await else { return Ok(false) };
         let now = stored.record.token;
@@ -119,10 +119,10 @@ impl Broken {
             claim.owner = token.owner;
             self.inner.clear(key).await?;
             let Claimed::Run(grant) = self.inner.claim(&claim).await? else { return Ok(false) };
-            self.inner.finalise(key, grant.token, &End { state, ttl: end.ttl }).await?;
-            return self.inner.finalise(key, grant.token, &end).await;
+            self.inner.finalize(key, grant.token, &End { state, ttl: end.ttl }).await?;
+            return self.inner.finalize(key, grant.token, &end).await;
         }
-        self.inner.finalise(key, token, &end).await
+        self.inner.finalize(key, token, &end).await
     }
 
     async fn settled(&self, key: &Key, of: Option<Token>, end: &End) -> Result<bool, StoreError> {
@@ -135,11 +135,11 @@ impl Broken {
                 let Claimed::Run(grant) = self.inner.claim(&claim).await? else {
                     return Ok(false);
                 };
-                self.inner.finalise(key, grant.token, &end).await
+                self.inner.finalize(key, grant.token, &end).await
             }
             SettlesAnyRun => self.inner.settle(key, None, &end).await,
             SettlesWithoutTaking if matches!(stored.record.state, State::Unknown(_)) => {
-                self.inner.finalise(key, stored.record.token, &end).await
+                self.inner.finalize(key, stored.record.token, &end).await
             }
             _ => self.inner.settle(key, of, &end).await,
         }
@@ -199,7 +199,7 @@ impl RecordStore for Broken {
             match change {
                 Change::Renew(token, lease) => self.renewed(key, token, lease).await,
                 Change::Release(owner) => self.released(key, owner).await,
-                Change::Finalise(token, end) => self.finalised(key, token, &end).await,
+                Change::Finalize(token, end) => self.finalized(key, token, &end).await,
                 Change::Settle(of, end) => self.settled(key, of, &end).await,
             }
         })

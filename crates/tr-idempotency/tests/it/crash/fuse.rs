@@ -26,9 +26,9 @@ pub(crate) enum Point {
     BeforeRenew,
     RenewSent,
     RenewCommitted,
-    BeforeFinalise,
-    FinaliseSent,
-    FinaliseCommitted,
+    BeforeFinalize,
+    FinalizeSent,
+    FinalizeCommitted,
 }
 
 impl Point {
@@ -41,9 +41,9 @@ impl Point {
         Self::BeforeRenew,
         Self::RenewSent,
         Self::RenewCommitted,
-        Self::BeforeFinalise,
-        Self::FinaliseSent,
-        Self::FinaliseCommitted,
+        Self::BeforeFinalize,
+        Self::FinalizeSent,
+        Self::FinalizeCommitted,
     ];
 
     /// The point of this name.
@@ -115,7 +115,7 @@ impl Way for Arc<Fuse> {
         let [before, sent, done] = match operation {
             "claim" => [Point::BeforeClaim, Point::ClaimSent, Point::ClaimCommitted],
             "renew" => [Point::BeforeRenew, Point::RenewSent, Point::RenewCommitted],
-            "finalise" => [Point::BeforeFinalise, Point::FinaliseSent, Point::FinaliseCommitted],
+            "finalize" => [Point::BeforeFinalize, Point::FinalizeSent, Point::FinalizeCommitted],
             _ => return Box::pin(request),
         };
         Box::pin(async move {

@@ -28,13 +28,13 @@ pub(crate) fn allowed(point: Point) -> &'static [(Repeat, usize)] {
         Point::BeforeClaim => &[(Ran, 0)],
         Point::ClaimSent => &[(Ran, 0), (Unknown, 0)],
         Point::ClaimCommitted | Point::ToolEntered => &[(Unknown, 0)],
-        Point::EffectDone | Point::BeforeFinalise => &[(Unknown, 1)],
+        Point::EffectDone | Point::BeforeFinalize => &[(Unknown, 1)],
         // A claim that was granted late is renewed before the tool is called.
         Point::BeforeRenew | Point::RenewSent | Point::RenewCommitted => {
             &[(Unknown, 1), (Unknown, 0)]
         }
-        Point::FinaliseSent => &[(Unknown, 1), (Replayed, 1)],
-        Point::FinaliseCommitted => &[(Replayed, 1)],
+        Point::FinalizeSent => &[(Unknown, 1), (Replayed, 1)],
+        Point::FinalizeCommitted => &[(Replayed, 1)],
     }
 }
 

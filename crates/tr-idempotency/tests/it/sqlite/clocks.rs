@@ -14,7 +14,7 @@ async fn time_never_runs_backwards() {
     let first = claim("first");
     let Claimed::Run(one) = store.claim(&first).await.unwrap() else { panic!("not granted") };
     let end = End { state: State::Done(b"paid".to_vec()), ttl: 24 * HOUR };
-    assert!(store.finalise(&first.key, one.token, &end).await.unwrap());
+    assert!(store.finalize(&first.key, one.token, &end).await.unwrap());
     store.close().await;
 
     time.fall_back(HOUR);
@@ -47,7 +47,7 @@ async fn a_jump_of_the_clock_over_a_restart_forgets_nothing() {
             let claim = claim(name);
             let Claimed::Run(grant) = store.claim(&claim).await.unwrap() else { panic!("new") };
             let end = End { state, ttl: 24 * HOUR };
-            assert!(store.finalise(&claim.key, grant.token, &end).await.unwrap());
+            assert!(store.finalize(&claim.key, grant.token, &end).await.unwrap());
         }
         assert!(matches!(store.claim(&claim("lost")).await.unwrap(), Claimed::Run(_)));
         store.close().await;

@@ -123,13 +123,13 @@ async fn a_full_disk_refuses_and_keeps_what_there_is() {
     let Claimed::Run(grant) = store.claim(&it).await.unwrap() else { panic!("not granted") };
     limit(20).await.unwrap();
     let end = |bytes| End { state: State::Done(vec![7; bytes]), ttl: 60_000 };
-    let error = store.finalise(&it.key, grant.token, &end(1 << 20)).await.unwrap_err();
+    let error = store.finalize(&it.key, grant.token, &end(1 << 20)).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable, "room may come back");
     assert!(error.to_string().contains("the disk is full"), "{error}");
     assert_eq!(store.read(&it.key).await.unwrap().unwrap().record.state, State::Inflight);
 
     limit(1_000_000).await.unwrap();
-    assert!(store.finalise(&it.key, grant.token, &end(1 << 20)).await.unwrap());
+    assert!(store.finalize(&it.key, grant.token, &end(1 << 20)).await.unwrap());
 }
 
 /// The disk is full when the call ends: its end is recorded once there is room again.
@@ -236,7 +236,7 @@ async fn records_are_counted_by_tool_scope_and_state() {
     let paid = claim("paid");
     let Claimed::Run(grant) = store.claim(&paid).await.unwrap() else { panic!("not granted") };
     let end = End { state: State::Done(b"paid".to_vec()), ttl: 24 * HOUR };
-    assert!(store.finalise(&paid.key, grant.token, &end).await.unwrap());
+    assert!(store.finalize(&paid.key, grant.token, &end).await.unwrap());
     let read =
         ClaimRequest { mutating: false, session: None, tool: "read".into(), ..claim("read") };
     for running in [&claim("lost"), &claim("running"), &read] {
@@ -269,14 +269,14 @@ async fn what_is_given_again_writes_nothing() {
     let it = claim("it");
     let Claimed::Run(grant) = store.claim(&it).await.unwrap() else { panic!("not granted") };
     let end = End { state: State::Done(b"paid".to_vec()), ttl: 60_000 };
-    assert!(store.finalise(&it.key, grant.token, &end).await.unwrap());
+    assert!(store.finalize(&it.key, grant.token, &end).await.unwrap());
 
     let other = Connection::open(folder.file()).unwrap();
     let version = || other.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0));
     let before = version().unwrap();
     for _ in 0..3 {
         assert!(matches!(store.claim(&claim("it")).await.unwrap(), Claimed::Settled(_)));
-        assert!(store.finalise(&it.key, grant.token, &end).await.unwrap());
+        assert!(store.finalize(&it.key, grant.token, &end).await.unwrap());
     }
     assert_eq!(version().unwrap(), before);
     store.claim(&claim("new")).await.unwrap();

@@ -133,7 +133,7 @@ async fn a_brief_list_reads_no_answers() {
         let claim = claim(name);
         let Claimed::Run(grant) = store.claim(&claim).await.unwrap() else { panic!() };
         let end = End { state, ttl: HOUR };
-        assert!(store.finalise(&claim.key, grant.token, &end).await.unwrap());
+        assert!(store.finalize(&claim.key, grant.token, &end).await.unwrap());
     }
     let only = Database::builder(folder.file()).read_only().open().await.unwrap();
     let only = Sqlite::builder().on(only).await.unwrap();

@@ -32,7 +32,7 @@ async fn once(store: &Sqlite, ledger: &Ledger, key: &str) -> Vec<u8> {
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 let body = format!("answer to {key}").into_bytes();
                 let end = End { state: State::Done(body.clone()), ttl: 3_600_000 };
-                assert!(store.finalise(&claim.key, grant.token, &end).await.unwrap());
+                assert!(store.finalize(&claim.key, grant.token, &end).await.unwrap());
                 return body;
             }
             Claimed::Busy { seen, .. } => {

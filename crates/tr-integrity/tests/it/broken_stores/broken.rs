@@ -77,8 +77,8 @@ impl Broken {
         let same_number = |there: &Entry| there.revision.number == entry.revision.number;
         let is_known = match self.mistake {
             Mistake::ForgetsItsEntries | Mistake::AppendsAgain => false,
-            Mistake::RecognisesTheLastOnly => at.is_some_and(|at| at + 1 == log.len()),
-            Mistake::RecognisesByNumber => log.iter().any(same_number),
+            Mistake::RecognizesTheLastOnly => at.is_some_and(|at| at + 1 == log.len()),
+            Mistake::RecognizesByNumber => log.iter().any(same_number),
             _ => at.is_some(),
         };
         if is_known {

@@ -25,10 +25,10 @@ mistakes! {
     OverwritesEntries,
     /// An entry sent again is a conflict.
     ForgetsItsEntries,
-    /// An entry sent again is recognised as the last one only.
-    RecognisesTheLastOnly,
-    /// An entry sent again is recognised by its number.
-    RecognisesByNumber,
+    /// An entry sent again is recognized as the last one only.
+    RecognizesTheLastOnly,
+    /// An entry sent again is recognized by its number.
+    RecognizesByNumber,
     /// An entry sent again is added again.
     AppendsAgain,
     /// A conflict does not say what the head is.

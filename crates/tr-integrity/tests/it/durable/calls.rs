@@ -155,7 +155,7 @@ async fn an_answer_that_is_not_stored_is_given_and_says_so() {
     }
 }
 
-/// A reply that was lost: what is sent again is recognised, so nothing is there twice.
+/// A reply that was lost: what is sent again is recognized, so nothing is there twice.
 #[tokio::test]
 async fn what_was_stored_without_a_reply_is_not_doubled() {
     let (store, sessions) = alone();

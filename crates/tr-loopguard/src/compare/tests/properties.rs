@@ -240,7 +240,7 @@ proptest! {
         }
     }
 
-    /// A hash is one of the words: neighbours that differ by a piece are told apart as the model does.
+    /// A hash is one of the words: neighbors that differ by a piece are told apart as the model does.
     #[test]
     fn hashes_are_equal_where_the_model_s_words_are(
         text in texts(), at in any::<prop::sample::Index>(), piece in select(PIECES), gap in select(GAPS)

@@ -193,13 +193,13 @@ impl BranchRepair<'_> {
     /// Writes the inserted lines, each linked to the one before it.
     fn write_new(&mut self) {
         let mut parent: Option<&str> = None;
-        let mut neighbour = self.path.nodes.first().copied();
+        let mut neighbor = self.path.nodes.first().copied();
         let mut lines = Vec::new();
         let mut writer = new_line::Writer::new(self.file);
         for step in self.branch() {
             match step {
                 Step::Old(node) if self.edits.is_gone(node) => continue,
-                Step::Old(node) => neighbour = Some(node),
+                Step::Old(node) => neighbor = Some(node),
                 Step::New { at, nth } => {
                     let New { id, line } = &self.added[&at][nth];
                     let text = match line {
@@ -208,7 +208,7 @@ impl BranchRepair<'_> {
                             new_line::moved(self.file, text, id, parent)
                         }
                         NewLine::Message(message) => {
-                            writer.message(id.as_deref(), parent, neighbour, message)
+                            writer.message(id.as_deref(), parent, neighbor, message)
                         }
                     };
                     lines.push((self.spot(at), text));

@@ -1,4 +1,4 @@
-//! Claim + finalise on a SQLite file: how many syncs, and how much faster than one blocking call for each.
+//! Claim + finalize on a SQLite file: how many syncs, and how much faster than one blocking call for each.
 use benches::measure::{Effort, median};
 use std::{
     borrow::Cow,
@@ -35,7 +35,7 @@ const ANSWER: [u8; 256] = [b'a'; 256];
 /// What each sync takes more, where a disk that syncs in microseconds would tell nothing.
 pub(crate) const SLOWER: Duration = Duration::from_millis(1);
 
-/// Syncs per claim + finalise with 64 tasks.
+/// Syncs per claim + finalize with 64 tasks.
 pub(crate) fn syncs_a_cycle(effort: Effort) -> Result<f64, BoxError> {
     const TASKS: u64 = 64;
     let (runtime, folder) = (runtime()?, Folder::new()?);
@@ -50,7 +50,7 @@ pub(crate) fn syncs_a_cycle(effort: Effort) -> Result<f64, BoxError> {
     Ok(median(&mut counted))
 }
 
-/// Nanoseconds per claim + finalise with 8 tasks: ours, and a connection behind a lock with `spawn_blocking`.
+/// Nanoseconds per claim + finalize with 8 tasks: ours, and a connection behind a lock with `spawn_blocking`.
 pub(crate) fn beside_blocking(effort: Effort) -> Result<[f64; 2], BoxError> {
     const TASKS: u64 = 8;
     let (runtime, folder) = (runtime()?, Folder::new()?);
@@ -122,7 +122,7 @@ async fn ours(store: Sqlite, batch: u64, task: u64) -> Result<(), BoxError> {
             return Err("a new key was not granted".into());
         };
         let end = End { state: State::Done(ANSWER.to_vec()), ttl: HOUR };
-        if !store.change(&claim.key, Change::Finalise(grant.token, Cow::Borrowed(&end))).await? {
+        if !store.change(&claim.key, Change::Finalize(grant.token, Cow::Borrowed(&end))).await? {
             return Err("the end of a call was not recorded".into());
         }
     }
@@ -165,8 +165,8 @@ async fn blocking(plain: Arc<Mutex<Connection>>, batch: u64, task: u64) -> Resul
         let key = *key(batch, task, cycle).as_bytes();
         let claim = "INSERT INTO calls VALUES (?1, 'inflight', ?2, NULL) ON CONFLICT DO NOTHING";
         one(&plain, claim, (key, format!("session-{task}"))).await?;
-        let finalise = "UPDATE calls SET state = 'done', body = ?2 WHERE key = ?1";
-        one(&plain, finalise, (key, ANSWER)).await?;
+        let finalize = "UPDATE calls SET state = 'done', body = ?2 WHERE key = ?1";
+        one(&plain, finalize, (key, ANSWER)).await?;
     }
     Ok(())
 }

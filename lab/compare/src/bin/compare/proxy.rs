@@ -18,7 +18,7 @@ const BATCH: u64 = 100;
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) guard: PathBuf,
-    /// The guard of the profile `dist`: smaller, and optimised as a whole.
+    /// The guard of the profile `dist`: smaller, and optimized as a whole.
     pub(crate) dist: PathBuf,
     pub(crate) pump: PathBuf,
     pub(crate) echo: PathBuf,

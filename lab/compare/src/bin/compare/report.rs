@@ -71,7 +71,7 @@ of its own; the peer is the same figure of two threads with a service each. A ta
 the old one, with the reason, and rows are judged by it. The small request is 40 bytes and `Copy`; the whole stack and telemetry are called with 1 KiB of params.
 
 Measured on {machine}, built with `--release` (no link-time optimisation); rows of the profile dist with
-`--profile dist` (small code, optimised as a whole); the packages have that profile, too, and are linked statically.
+`--profile dist` (small code, optimized as a whole); the packages have that profile, too, and are linked statically.
 
 | id | work | beside | target | measured here | met |
 |---|---|---|---|---|---|

@@ -33,7 +33,7 @@ const ANSWER: [u8; 256] = [b'a'; 256];
 /// What a record takes beside the answer: its head, tool, session.
 const CLAIM: [u8; 130] = [b'c'; 130];
 
-/// Nanoseconds per claim + finalise of one task, and per two plain `SET`s of the same sizes.
+/// Nanoseconds per claim + finalize of one task, and per two plain `SET`s of the same sizes.
 pub(crate) fn beside_sets(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> {
     let Some(server) = server() else { return Ok(None) };
     let runtime = runtime()?;
@@ -44,7 +44,7 @@ pub(crate) fn beside_sets(effort: Effort) -> Result<Option<[f64; 2]>, BoxError> 
             let begun = Instant::now();
             for call in 0..CALLS {
                 let (claim, grant) = claim(&store, batch, call).await?;
-                finalise(&store, &claim, &grant).await?;
+                finalize(&store, &claim, &grant).await?;
             }
             let ours = begun.elapsed();
             let begun = Instant::now();
@@ -92,7 +92,7 @@ pub(crate) fn waiter_wakes(effort: Effort) -> Result<Option<[f64; 2]>, BoxError>
         runtime.block_on(store.read(&claim.key))?;
         runtime.block_on(store.read(&claim.key))?;
         let begun = Instant::now();
-        runtime.block_on(finalise(&store, &claim, &grant))?;
+        runtime.block_on(finalize(&store, &claim, &grant))?;
         taken[0].push((wakes.recv()? - begun).as_nanos() as f64);
 
         let (claim, grant) = runtime.block_on(self::claim(&store, 1, call))?;
@@ -105,7 +105,7 @@ pub(crate) fn waiter_wakes(effort: Effort) -> Result<Option<[f64; 2]>, BoxError>
             });
             tokio::task::yield_now().await;
             let begun = Instant::now();
-            finalise(&store, &claim, &grant).await?;
+            finalize(&store, &claim, &grant).await?;
             ended.notify_one();
             Ok::<_, BoxError>(waiter.await? - begun)
         })?;
@@ -164,9 +164,9 @@ async fn claim(store: &Redis, batch: u64, call: u64) -> Result<(ClaimRequest, Gr
     }
 }
 
-async fn finalise(store: &Redis, claim: &ClaimRequest, grant: &Grant) -> Result<(), BoxError> {
+async fn finalize(store: &Redis, claim: &ClaimRequest, grant: &Grant) -> Result<(), BoxError> {
     let end = End { state: State::Done(ANSWER.to_vec()), ttl: HOUR };
-    match store.change(&claim.key, Change::Finalise(grant.token, Cow::Borrowed(&end))).await? {
+    match store.change(&claim.key, Change::Finalize(grant.token, Cow::Borrowed(&end))).await? {
         true => Ok(()),
         false => Err("the end of a call was not recorded".into()),
     }

@@ -13,17 +13,17 @@ use benches::ours::{integrity, telemetry};
 
 /// All of them, in the order in which they are shown.
 pub(crate) const ROWS: &[Row] = &[
-    row("P13", "SQLite: claim + finalise, 64 tasks", "", Most(0.06), Syncs),
+    row("P13", "SQLite: claim + finalize, 64 tasks", "", Most(0.06), Syncs),
     row(
         "P13",
-        "SQLite: claim + finalise, 8 tasks, 1 ms more for each sync",
+        "SQLite: claim + finalize, 8 tasks, 1 ms more for each sync",
         "spawn_blocking for each operation",
         Ratio(0.25),
         BesideBlocking,
     ),
     row(
         "P14",
-        "Redis: claim + finalise",
+        "Redis: claim + finalize",
         "two plain SETs of the same sizes",
         Ratio(1.3),
         Real(servers::beside_sets),

@@ -221,7 +221,7 @@ async fn when_the_host_goes_calls_that_were_allowed_may_have_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_weak_id_recognises_nothing_and_nothing_is_retried() {
+async fn a_weak_id_recognizes_nothing_and_nothing_is_retried() {
     let mut bench = Bench::new(&[]).await;
     for _ in 0..2 {
         let mut call = pay();
