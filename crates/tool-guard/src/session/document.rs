@@ -16,6 +16,9 @@ use super::{
 use std::{collections::BTreeSet, fmt};
 use tr_transcript::{CheckpointError, FileAction, FileCheckpoint, FileLoss, Repair};
 
+/// Records, each with its number.
+pub(crate) type Numbered<'d> = Box<dyn Iterator<Item = (u64, &'d [u8])> + 'd>;
+
 /// A session in memory. Its records are lines, or messages of a JSON text.
 pub(crate) trait Document: fmt::Debug {
     fn about(&self) -> About;
@@ -24,7 +27,7 @@ pub(crate) trait Document: fmt::Debug {
     fn bytes(&self) -> &[u8];
 
     /// The lines that are not empty with their line numbers, or the messages with their indexes.
-    fn numbered(&self) -> Vec<(u64, &[u8])>;
+    fn numbered(&self) -> Numbered<'_>;
 
     /// The line of the file at which this record begins.
     fn line_of(&self, record: u64) -> Option<u64>;

@@ -17,7 +17,7 @@ use crate::{
     name::Name as Id,
     repair::Repair,
 };
-use std::{collections::HashSet, ops::Range};
+use std::{collections::HashSet, io::Read as _, ops::Range};
 
 /// The ids of the stub lines after a part. No harness generates such ids.
 const HIDES: &str = "tool-guard:hides";
@@ -45,17 +45,24 @@ pub(super) struct Repaired {
 }
 
 /// A part with stub lines around it: a complete file.
-struct Standalone {
-    bytes: Box<[u8]>,
-    /// The lengths of the stub lines before and after it.
-    head: usize,
-    tail: usize,
+struct Standalone<'f> {
+    /// The stub lines before and after it.
+    head: String,
+    part: &'f [u8],
+    tail: String,
     /// What to add to its line numbers and offsets to have those in the whole file.
     lines: i64,
     offset: i64,
     /// How many messages the model sees in the stub lines before and after it.
     messages_before: usize,
     messages_behind: usize,
+}
+
+impl Standalone<'_> {
+    fn check(&self, check: &FileCheck) -> Option<FileReport> {
+        let all = self.head.as_bytes().chain(self.part).chain(self.tail.as_bytes());
+        check.run(all, |_| {}).ok()
+    }
 }
 
 /// Whether parts of such a file can be repaired on their own: names only pair neighboring lines,
@@ -109,7 +116,7 @@ impl<'f> Parts<'f> {
     /// Checks stretches with this many messages before them; returns how many messages they have.
     fn look(&mut self, first: usize, last: usize, before: usize) -> Option<usize> {
         let alone = self.alone(first, last)?;
-        let report = self.check.run(&*alone.bytes, |_| {}).ok()?;
+        let report = alone.check(&self.check)?;
         let messages = before as i64 - alone.messages_before as i64;
         let found = report.findings.into_iter();
         let shifted = |found: FileFinding| found.shifted(alone.lines, alone.offset, messages);
@@ -121,34 +128,34 @@ impl<'f> Parts<'f> {
     /// result.
     pub(super) fn repair(&self, first: usize, last: usize, repair: Repair) -> Option<Repaired> {
         let form = self.form;
-        let (start, end) = (self.start(first), self.start(last + 1));
-        let at = start..end;
+        let at = self.start(first)..self.start(last + 1);
         let alone = self.alone(first, last)?;
-        let report = self.check.run(&*alone.bytes, |_| {}).ok()?;
+        let report = alone.check(&self.check)?;
         let shift = self.is_seen_alike(first, &at, &alone, &report)?;
 
-        let before = SessionFile::read_as(Some(form), alone.bytes.clone(), self.check.asked);
+        let Standalone { head, part, tail, .. } = &alone;
+        let was = [head.as_bytes(), part, tail.as_bytes()].concat();
+        // The line beside a stub stays, too.
+        let first = if head.is_empty() { 0 } else { head.len() + line_len(part) };
+        let last = if tail.is_empty() { 0 } else { last_line_len(part) + tail.len() };
+        let before = SessionFile::read_as(Some(form), was.clone().into(), self.check.asked);
         let known: HashSet<_> = names(&before).collect();
         let (after, mut done) = before.repaired(repair, Some(form));
         if names(&after).any(|name| !known.contains(&name) && self.index.has(&name)) {
             return None;
         }
-        let (bytes, was) = (&after.bytes, &alone.bytes);
-        let first_line = alone.head + line_len(&was[alone.head..]);
-        let first_line = if alone.head > 0 { first_line } else { 0 };
-        let last_line = was.len() - alone.tail - last_line_len(&was[..was.len() - alone.tail]);
-        let last_line = if alone.tail > 0 { last_line } else { was.len() };
-        let stays = bytes.starts_with(&was[..first_line]) && bytes.ends_with(&was[last_line..]);
-        if !stays || bytes.len() < first_line + (was.len() - last_line) {
+        let bytes = &after.bytes;
+        let stays = bytes.starts_with(&was[..first]) && bytes.ends_with(&was[was.len() - last..]);
+        if !stays || bytes.len() < first + last {
             return None;
         }
         done.shift(alone.lines, alone.offset, shift);
-        let bytes = bytes[alone.head..bytes.len() - alone.tail].to_vec();
+        let bytes = bytes[head.len()..bytes.len() - tail.len()].to_vec();
         Some(Repaired { at, bytes, done })
     }
 
     /// The stretches from `first` to `last` as a complete file.
-    fn alone(&self, first: usize, last: usize) -> Option<Standalone> {
+    fn alone(&self, first: usize, last: usize) -> Option<Standalone<'f>> {
         let (from, to) = (first.checked_sub(1).map(|cut| &self.cuts[cut]), self.cuts.get(last));
         let form = self.form;
         let end = if self.bytes[..line_len(self.bytes)].ends_with(b"\r\n") { "\r\n" } else { "\n" };
@@ -171,21 +178,12 @@ impl<'f> Parts<'f> {
             tail += end;
         }
         let at = self.start(first)..self.start(last + 1);
-        let bytes = [head.as_bytes(), &self.bytes[at], tail.as_bytes()].concat();
+        let part = &self.bytes[at];
         let lines = from.map_or(0, |cut| cut.line as i64 - 2);
         let offset = self.start(first) as i64 - head.len() as i64;
         let messages_before = usize::from(from.is_some_and(|cut| !cut.is_hidden));
         let messages_behind = usize::from(to.is_some());
-        let (head, tail) = (head.len(), tail.len());
-        Some(Standalone {
-            bytes: bytes.into(),
-            head,
-            tail,
-            lines,
-            offset,
-            messages_before,
-            messages_behind,
-        })
+        Some(Standalone { head, part, tail, lines, offset, messages_before, messages_behind })
     }
 
     /// The id of the record at `offset`.
@@ -238,7 +236,7 @@ impl<'f> Parts<'f> {
         }
         let alone = self.alone(first, stretch - 1)?;
         let stubs = alone.messages_before + alone.messages_behind;
-        let report = self.check.run(&*alone.bytes, |_| {}).ok()?;
+        let report = alone.check(&self.check)?;
         let between = report.messages.saturating_sub(stubs);
         Some((before + between) as i64)
     }

@@ -57,8 +57,8 @@ pub(crate) fn diff(target: &Target, how: How) -> Result<Differs, Failure> {
 }
 
 fn changes(before: &dyn Document, after: &dyn Document) -> Vec<Change> {
-    let (places, old): (Vec<u64>, Vec<&[u8]>) = before.numbered().into_iter().unzip();
-    let new: Vec<&[u8]> = after.numbered().into_iter().map(|(_, text)| text).collect();
+    let (places, old): (Vec<u64>, Vec<&[u8]>) = before.numbered().unzip();
+    let new: Vec<&[u8]> = after.numbered().map(|(_, text)| text).collect();
     let shown = |records: &[&[u8]]| records.iter().map(|record| shown(record)).collect();
     let changed = capture_diff_slices(Algorithm::Myers, &old, &new).into_iter();
     let changed = changed.filter(|op| !matches!(op, DiffOp::Equal { .. }));

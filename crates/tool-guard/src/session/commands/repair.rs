@@ -271,7 +271,7 @@ impl Thinking {
             at.map(|at| at + u64::from(action.action == ActionKind::AddUnknown))
         };
         let first = acts.iter().filter_map(place).min()?;
-        let records = before.numbered().into_iter().filter(|(at, _)| *at >= first);
+        let records = before.numbered().filter(|(at, _)| *at >= first);
         let named = memchr::memmem::Finder::new(b"thinking");
         let mut thoughts = records
             .filter(|(_, record)| named.find(record).is_some() && has_thought(record, of_pi));

@@ -1,5 +1,5 @@
 //! A session of JSON lines, as harnesses keep them.
-use super::{Document, End, Planned, agents, doubt, other_form};
+use super::{Document, End, Numbered, Planned, agents, doubt, other_form};
 use crate::{
     files::{CliError, File},
     session::{
@@ -137,14 +137,14 @@ impl Document for JsonLines {
         &self.bytes
     }
 
-    fn numbered(&self) -> Vec<(u64, &[u8])> {
+    fn numbered(&self) -> Numbered<'_> {
         let ends = memchr::memchr_iter(b'\n', &self.bytes).chain([self.bytes.len()]);
         let lines = ends.scan(0, |from, end| {
             let line = &self.bytes[*from..end];
             *from = end + 1;
             Some(line)
         });
-        (1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty()).collect()
+        Box::new((1..).zip(lines).filter(|(_, line)| !line.trim_ascii().is_empty()))
     }
 
     fn line_of(&self, record: u64) -> Option<u64> {

@@ -1,5 +1,5 @@
 //! A session whose messages are one JSON text: an array of messages or a request in a file, or a session of a database.
-use super::{Document, End, Planned, doubt, other_form};
+use super::{Document, End, Numbered, Planned, doubt, other_form};
 use crate::session::{
     edit::Edit,
     report::{About, Form, Found, Health},
@@ -149,9 +149,9 @@ impl Document for Messages {
         self.text.as_bytes()
     }
 
-    fn numbered(&self) -> Vec<(u64, &[u8])> {
+    fn numbered(&self) -> Numbered<'_> {
         let messages = self.transcript().messages().iter();
-        (0..).zip(messages.map(|message| message.raw().as_bytes())).collect()
+        Box::new((0..).zip(messages.map(|message| message.raw().as_bytes())))
     }
 
     fn line_of(&self, record: u64) -> Option<u64> {

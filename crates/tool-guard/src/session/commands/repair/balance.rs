@@ -1,6 +1,6 @@
 //! Compares a session before and after a repair to find losses that the repair does not report.
 use crate::session::document::Document;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// The limit for removed bytes that belong to no record, as a percentage.
 const MOST_PERCENT: u64 = 1;
@@ -35,8 +35,8 @@ impl Balance {
         after: &dyn Document,
         reported: &BTreeSet<u64>,
     ) -> Self {
-        let after: Vec<_> = after.numbered().into_iter().map(|(_, text)| text).collect();
-        let mut balance = of_texts(before.numbered().into_iter(), &after, reported);
+        let after = after.numbered().map(|(_, text)| text);
+        let mut balance = of_texts(before.numbered(), after, reported);
         for record in &mut balance.lost {
             *record = before.line_of(*record).unwrap_or(*record);
         }
@@ -47,22 +47,25 @@ impl Balance {
 /// Finds the changes of records, each given by its number and text.
 fn of_texts<'t>(
     before: impl Iterator<Item = (u64, &'t [u8])>,
-    after: &[&[u8]],
+    mut after: impl Iterator<Item = &'t [u8]>,
     reported: &BTreeSet<u64>,
 ) -> Balance {
     // Of equal records, those that are not reported are matched first.
-    let (named, mut others): (Vec<_>, Vec<_>) = before.partition(|(at, _)| reported.contains(at));
-    // Nearly all of them stay in their order: only the rest is hashed.
-    let (mut new, mut next) = (Vec::new(), 0);
-    others.retain(|(_, text)| {
-        let ahead = after[next..].iter().take(AHEAD).position(|new| new == text);
-        if let Some(ahead) = ahead {
-            new.extend_from_slice(&after[next..next + ahead]);
-            next += ahead + 1;
+    let (mut named, mut others, mut new) = (Vec::new(), Vec::new(), Vec::new());
+    // Nearly all of them stay in their order: only the rest is kept and hashed.
+    let mut ahead = VecDeque::new();
+    for (at, text) in before {
+        if reported.contains(&at) {
+            named.push((at, text));
+            continue;
         }
-        ahead.is_none()
-    });
-    new.extend_from_slice(&after[next..]);
+        ahead.extend(after.by_ref().take(AHEAD - ahead.len()));
+        match ahead.iter().position(|new| *new == text) {
+            Some(place) => new.extend(ahead.drain(..=place).take(place)),
+            None => others.push((at, text)),
+        }
+    }
+    new.extend(ahead.into_iter().chain(after));
     let mut left: HashMap<&[u8], usize> = HashMap::new();
     new.iter().for_each(|text| *left.entry(text).or_default() += 1);
     let mut is_left = |text: &[u8]| match left.get_mut(text) {
@@ -114,8 +117,8 @@ mod tests {
 
     fn balance(before: &[&str], after: &[&str], reported: &[u64]) -> Balance {
         let before = (0..).zip(before.iter().map(|text| text.as_bytes()));
-        let after: Vec<_> = after.iter().map(|text| text.as_bytes()).collect();
-        of_texts(before, &after, &reported.iter().copied().collect())
+        let after = after.iter().map(|text| text.as_bytes());
+        of_texts(before, after, &reported.iter().copied().collect())
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub(super) fn extract(
     before: &dyn Document,
     after: &dyn Document,
 ) -> Result<Vec<PathBuf>, CliError> {
-    let stays: HashSet<&[u8]> = after.numbered().into_iter().map(|(_, record)| record).collect();
-    let gone = before.numbered().into_iter().filter(|(_, record)| !stays.contains(record));
+    let stays: HashSet<&[u8]> = after.numbered().map(|(_, record)| record).collect();
+    let gone = before.numbered().filter(|(_, record)| !stays.contains(record));
     let mut files = Vec::new();
     for (record, value) in values(gone) {
         let mut found = Vec::new();
