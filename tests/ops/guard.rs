@@ -31,7 +31,9 @@ impl Guard {
         let mut child = Command::new(&guard)
             .args(["mcp", "--metrics", "127.0.0.1:0", "--config"])
             .arg(&file)
-            .args(["--records", "memory", "--"])
+            .args(if config.contains("[records]") { &[][..] } else { &["--records", "memory"] })
+            .arg("--")
+            .current_dir(folder.path())
             .arg(&guard)
             .args(["__serve", "--ledger"])
             .arg(folder.path().join("ledger"))
@@ -62,6 +64,12 @@ impl Guard {
     /// Makes a call, and waits for its answer.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) {
         self.request("tools/call", &json!({ "name": tool, "arguments": arguments }));
+    }
+
+    /// Makes a call under a key of its caller's.
+    pub(crate) fn call_with(&mut self, tool: &str, arguments: &Value, key: &str) {
+        let meta = json!({ "idempotencyKey": key });
+        self.request("tools/call", &json!({ "name": tool, "arguments": arguments, "_meta": meta }));
     }
 
     fn request(&mut self, method: &str, params: &Value) {

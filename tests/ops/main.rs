@@ -4,7 +4,7 @@ mod prometheus;
 
 use guard::Guard;
 use prometheus::Prometheus;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
     fs,
@@ -60,7 +60,7 @@ fn each_alert_is_explained_and_tested() {
     let (rules, tests, page) = (read("alerts.yml"), read("alerts_test.yml"), read("README.md"));
     let named = |line: &str| line.trim().strip_prefix("- alert: ").map(str::to_owned);
     let alerts: BTreeSet<_> = rules.lines().filter_map(named).collect();
-    assert_eq!(alerts.len(), 4);
+    assert_eq!(alerts.len(), 8);
     for alert in alerts {
         assert!(page.contains(&format!("| `{alert}` |")), "README.md has no row for {alert}");
         let fires = tests.split("alertname: ").any(|case| {
@@ -69,9 +69,23 @@ fn each_alert_is_explained_and_tested() {
         });
         assert!(fires, "alerts_test.yml does not fire {alert}");
     }
+    // As the pages of the site name their headings.
+    let runbook = fs::read_to_string(folder().join("../runbook.md")).unwrap();
+    let anchor = |heading: &str| {
+        let kept = heading.chars().filter(|it| it.is_alphanumeric() || " _-".contains(*it));
+        kept.collect::<String>().to_lowercase().replace(' ', "-")
+    };
+    let anchors: BTreeSet<_> =
+        runbook.lines().filter_map(|line| Some(anchor(line.strip_prefix("## ")?))).collect();
+    let urls = rules.lines().filter_map(|line| line.trim().strip_prefix("runbook_url: "));
+    let named: Vec<_> = urls.map(|url| url.trim_matches('"').rsplit_once('#').unwrap().1).collect();
+    assert_eq!(named.len(), 8);
+    for name in named {
+        assert!(anchors.contains(name), "the runbook has no heading for {name}: {anchors:?}");
+    }
 }
 
-/// A tool that is down, and one that is slow: each has its alert, and no other one.
+/// A tool that is down, and one that is slow: each has its alerts, and no other one.
 #[test]
 fn a_real_prometheus_fires_the_alerts_for_a_real_guard() {
     let guard = Guard::start(
@@ -80,14 +94,67 @@ fn a_real_prometheus_fires_the_alerts_for_a_real_guard() {
     let rules = fs::read_to_string(folder().join("alerts.yml")).unwrap();
     let prometheus = Prometheus::start(&guard.metrics, &prometheus::hurried(&rules));
     let mut guard = guard;
-    let fired = until("both alerts fire", || {
-        guard.call("exchange_rate", &json!({}));
+    let fired = until("the alerts fire", || {
+        (0..4).for_each(|_| guard.call("exchange_rate", &json!({})));
         guard.call("slow", &json!({ "ms": 2_600 }));
         guard.call("echo", &json!({ "text": "well" }));
         let fired = prometheus.firing();
-        (fired.len() >= 2).then_some(fired)
+        (fired.len() >= 3).then_some(fired)
     });
-    let wanted = [("ToolBreakerReopens", "exchange_rate"), ("ToolReadLatencyHigh", "slow")];
-    let wanted: BTreeSet<_> = wanted.map(|(alert, tool)| (alert.into(), tool.into())).into();
-    assert_eq!(fired, wanted);
+    assert_eq!(
+        fired,
+        wanted(&[
+            ("ToolAlwaysFails", "exchange_rate"),
+            ("ToolBreakerReopens", "exchange_rate"),
+            ("ToolReadLatencyHigh", "slow"),
+        ])
+    );
+}
+
+fn wanted(alerts: &[(&str, &str)]) -> BTreeSet<(String, String)> {
+    alerts.iter().map(|(alert, tool)| ((*alert).to_owned(), (*tool).to_owned())).collect()
+}
+
+/// A payment of unknown outcome and a key that is used twice, with records in SQLite as by default; then the guard is gone.
+#[test]
+fn a_real_prometheus_fires_for_an_unknown_payment_and_a_guard_that_is_gone() {
+    let mut guard = Guard::start("attempt_timeout_ms = 200\n[records]\nwhere = \"records.db\"\n");
+    let rules = fs::read_to_string(folder().join("alerts.yml")).unwrap();
+    let prometheus = Prometheus::start(&guard.metrics, &prometheus::hurried(&rules));
+    guard.call_with("charge_card", &json!({ "order": "1", "then": "hang" }), "key 1");
+    guard.call_with("charge_card", &json!({ "order": "2" }), "key 2");
+    guard.call_with("charge_card", &json!({ "order": "3" }), "key 2");
+    let unknown =
+        wanted(&[("ToolKeyConflict", "charge_card"), ("ToolOutcomeUnknown", "charge_card")]);
+    until("both alerts fire", || (prometheus.firing() == unknown).then_some(()));
+    for query in dashboard() {
+        assert!(prometheus.understands(&query), "Prometheus refuses the dashboard's {query}");
+    }
+    drop(guard);
+    until("the guard is missed", || {
+        prometheus.firing().contains(&("ToolGuardDown".into(), String::new())).then_some(())
+    });
+}
+
+/// The alerts and the dashboard ask for series that exist.
+#[test]
+fn the_page_on_telemetry_has_each_series() {
+    let page = fs::read_to_string(folder().join("../telemetry.md")).unwrap();
+    let rules = fs::read_to_string(folder().join("alerts.yml")).unwrap();
+    let all = dashboard().join(" ") + &rules;
+    let words = all.split(|it: char| !it.is_alphanumeric() && it != '_');
+    let series: BTreeSet<_> = words.filter(|it| it.starts_with("openclaw_")).collect();
+    assert!(series.len() >= 8, "{series:?}");
+    for name in series {
+        assert!(page.contains(&format!("{name}{{")), "the page has no {name}");
+    }
+}
+
+/// The dashboard's queries.
+fn dashboard() -> Vec<String> {
+    let text = fs::read_to_string(folder().join("dashboard.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+    targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
 }

@@ -89,6 +89,14 @@ impl Prometheus {
         firing.map(|alert| (label(alert, "alertname"), label(alert, "tool"))).collect()
     }
 
+    /// Whether it answers a query.
+    pub(crate) fn understands(&self, query: &str) -> bool {
+        let coded: String = query.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let body = self.get(&format!("/api/v1/query?query={coded}")).unwrap();
+        let body: Value = serde_json::from_str(&body).unwrap();
+        body["status"] == "success"
+    }
+
     /// The body of an answer, if there is one.
     fn get(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect(&self.address).ok()?;

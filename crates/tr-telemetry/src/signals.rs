@@ -114,8 +114,8 @@ impl Signals {
         Self(Sharded::new(Core { logs: false, ..Core::clone(&self.0) }))
     }
 
-    /// Exports the size and the time to live of an idempotency store as the gauges
-    /// `openclaw_tool_dedupe_cache_size` and `openclaw_tool_dedupe_ttl_seconds`. Call it once for each
+    /// Exports the records of an idempotency store and their time to live as the gauges
+    /// `openclaw_tool_dedupe_…`. Call it once for each
     /// store: the sizes of several add up, the longest time is shown. They are read for as long as
     /// the meter is. Without a meter, or without [`Names::OpenClaw`], it does nothing.
     pub fn observe_cache(&self, readings: impl CacheReadings + 'static) {

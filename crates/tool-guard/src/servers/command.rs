@@ -20,6 +20,7 @@ use anyhow::Context as _;
 use bytes::{Buf, Bytes};
 use std::{ffi::OsString, io, process::ExitCode, time::Duration};
 use tokio::time::Instant;
+use tool_reliability::telemetry::TARGET;
 
 /// A server that runs as a command.
 #[derive(Debug)]
@@ -131,6 +132,9 @@ impl Command {
             _ => return None,
         };
         self.code = self.pipes.exited.flatten();
+        if self.mode != Mode::Off && self.ended_first && self.pipes.exited.is_some() {
+            tracing::warn!(target: TARGET, event = "server_exited", code = self.code);
+        }
         if !self.pipes.heard
             && let Some(code @ (NOT_FOUND | NOT_STARTED)) = self.code
         {
@@ -191,8 +195,7 @@ impl Command {
         self.pipes.end_output();
         self.pipes.server.close_input();
         self.pipes.server.terminate();
-        self.state = State::Ended;
-        proxy.on_server_gone();
+        self.decide(None, proxy);
     }
 }
 

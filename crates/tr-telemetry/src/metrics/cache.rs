@@ -88,6 +88,7 @@ impl Caches {
         tool: impl Fn(&str) -> StringValue + Clone + Send + Sync + 'static,
     ) {
         let scopes: Shown = |of, show| show(scope_label(of.scope), of.records);
+        let states: Shown = |of, show| show(of.state, of.records);
         // Stale or not as text: exporters do not agree on how booleans are written.
         let in_flight: Shown = |of, show| {
             if of.state == IN_FLIGHT {
@@ -95,10 +96,10 @@ impl Caches {
                 show("false", of.records - of.stale);
             }
         };
-        let about = "Records of calls in flight, within their lease or past it (stale)";
         for (name, about, label, shown) in [
             ("openclaw_tool_dedupe_cache_size", "Records of calls", "scope", scopes),
-            ("openclaw_tool_dedupe_inflight_records", about, "stale", in_flight),
+            ("openclaw_tool_dedupe_inflight_records", "Calls in flight", "stale", in_flight),
+            ("openclaw_tool_dedupe_records", "Records of calls by their state", "state", states),
         ] {
             let (stores, tool) = (self.all(), tool.clone());
             let count = move |gauge: &dyn AsyncInstrument<u64>| {

@@ -255,6 +255,10 @@ fn the_cache_is_read_when_somebody_looks() {
         ("openclaw_tool_dedupe_cache_size{scope=global,tool=pay}", 3.0),
         ("openclaw_tool_dedupe_cache_size{scope=session,tool=a}", 10.0),
         ("openclaw_tool_dedupe_cache_size{scope=session,tool=_other}", 20.0),
+        ("openclaw_tool_dedupe_records{state=done,tool=pay}", 10.0),
+        ("openclaw_tool_dedupe_records{state=done,tool=a}", 10.0),
+        ("openclaw_tool_dedupe_records{state=done,tool=_other}", 20.0),
+        ("openclaw_tool_dedupe_records{state=inflight,tool=pay}", 3.0),
         ("openclaw_tool_dedupe_inflight_records{stale=true,tool=pay}", 1.0),
         ("openclaw_tool_dedupe_inflight_records{stale=false,tool=pay}", 2.0),
         ("openclaw_tool_dedupe_ttl_seconds{state=done,tool=pay}", 86_400.0),
@@ -306,6 +310,7 @@ fn the_caches_of_several_stacks_add_up() {
     signals.observe_cache(Store(5));
     let wanted = table([
         ("openclaw_tool_dedupe_cache_size{scope=session,tool=pay}", 12.0),
+        ("openclaw_tool_dedupe_records{state=done,tool=pay}", 12.0),
         ("openclaw_tool_dedupe_ttl_seconds{state=done,tool=pay}", 7.0),
     ]);
     assert_eq!(metered.read(), wanted);

@@ -59,6 +59,7 @@ async fn a_scrape_shows_the_seeds_spelling() {
         r#"openclaw_tool_info{effect="mutating",tool="pay"} 1"#,
         r#"openclaw_tool_idempotency_hits_total{state="done",tool="pay"} 1"#,
         r#"openclaw_tool_dedupe_cache_size{scope="session",tool="pay"} 7"#,
+        r#"openclaw_tool_dedupe_records{state="done",tool="pay"} 7"#,
         r#"openclaw_tool_dedupe_ttl_seconds{state="done",tool="pay"} 86400"#,
         r#"openclaw_tool_circuit_breaker_state{state="CLOSED",tool="pay"} 0"#,
         r#"openclaw_tool_circuit_breaker_state{state="OPEN",tool="pay"} 1"#,
@@ -68,5 +69,5 @@ async fn a_scrape_shows_the_seeds_spelling() {
     }
     let names: std::collections::BTreeSet<&str> =
         series.iter().filter_map(|line| line.split('{').next()).collect();
-    assert_eq!(names.len(), 11, "nine metrics, one of them in three parts: {names:?}");
+    assert_eq!(names.len(), 12, "ten metrics, one of them in three parts: {names:?}");
 }

@@ -172,13 +172,11 @@ impl Proxy {
             let _ = write!(lines, "\n{PARAMS}: {}", noted(call));
         }
         let shown = call.manifest().map_or(&[][..], |tool| &tool.shown_in_records);
-        if !shown.is_empty() {
+        for pointer in shown {
             let params: Value = serde_json::from_str(call.parts().params.get()).unwrap_or_default();
-            for pointer in shown {
-                if let Some(value) = params.pointer(&pointer.to_string()) {
-                    let value: String = value.to_string().chars().take(SHOWN).collect();
-                    let _ = write!(lines, "\n{pointer}: {}", printable(&value));
-                }
+            if let Some(value) = params.pointer(&pointer.to_string()) {
+                let value: String = value.to_string().chars().take(SHOWN).collect();
+                let _ = write!(lines, "\n{pointer}: {}", printable(&value));
             }
         }
         lines.into()
@@ -221,17 +219,15 @@ impl Proxy {
             digest,
             continues,
         );
-        let (owner, place) = (connection.into(), connection.into());
-        let joins_after = Some(joins_after);
         let call = Call {
             equals,
-            owner,
-            place,
+            owner: connection.into(),
+            place: connection.into(),
             credential: None,
             others: Vec::new(),
             since: None,
             weak_id: None,
-            joins_after,
+            joins_after: Some(joins_after),
         };
         Some(self.equal_calls.begin_now(call, own_id()))
     }

@@ -62,6 +62,9 @@ fn a_guard_whose_server_has_ended_ends_with_its_code() {
         assert_eq!((&meta["code"], &meta["ran"]), (&json!("server_gone"), &json!("unknown")));
         // The client still holds its end open.
         assert_eq!(client.wait().code(), Some(code), "{script}");
+        let told = format!(r#""code":{code},"event":"server_exited""#);
+        let log = client.stderr();
+        assert!(log.contains(&told), "{log}");
     }
     // Also where nothing is in flight.
     assert_eq!(Client::script(&[], "exit 7").wait().code(), Some(7));
