@@ -51,6 +51,8 @@ pub(crate) struct Call {
     pub(crate) tool: &'static str,
     pub(crate) order: String,
     pub(crate) meta: Value,
+    /// The server's key, among the arguments.
+    pub(crate) key: Option<&'static str>,
 }
 
 impl Call {
@@ -65,7 +67,7 @@ impl Call {
             Kind::Keyed => json!({ "idempotencyKey": format!("order-{}", random(20)) }),
             Kind::Keyless => json!({}),
         };
-        Self { tool, order: order.into(), meta }
+        Self { tool, order: order.into(), meta, key: None }
     }
 
     fn params(&self, era: Era) -> Value {
@@ -73,7 +75,11 @@ impl Call {
         if era == Era::Modern {
             modern(&mut meta);
         }
-        json!({ "name": self.tool, "arguments": { "order": self.order }, "_meta": meta })
+        let mut arguments = json!({ "order": self.order });
+        if let Some(key) = self.key {
+            arguments["idempotency_key"] = key.into();
+        }
+        json!({ "name": self.tool, "arguments": arguments, "_meta": meta })
     }
 }
 

@@ -83,7 +83,7 @@ fn a_weak_id_ends_with_its_answer_and_no_one_else_gets_that() {
         let mut client = codex(&guard.url).with("authorization", credential);
         client.kind = Kind::ClaudeCode;
         let meta = json!({ "claudecode/toolUseId": "functions.pay:0" });
-        let call = Call { tool: "pay", order: "42".into(), meta };
+        let call = Call { tool: "pay", order: "42".into(), meta, key: None };
         assert!(client.once(&call).is_success());
         assert!(client.once(&call).is_success());
     }
@@ -106,7 +106,7 @@ fn two_keys_that_disagree_are_refused_and_a_header_alone_counts() {
     }
     assert_eq!(upstream.executed("42"), 1);
     let mut client = client.with("idempotency-key", &random(20));
-    let bare = Call { tool: "pay", order: "by header".into(), meta: json!({}) };
+    let bare = Call { tool: "pay", order: "by header".into(), meta: json!({}), key: None };
     assert!(client.once(&bare).is_success());
     client.begin();
     assert!(client.once(&bare).is_success());

@@ -22,6 +22,7 @@ mod preflight;
 mod records;
 mod renewed;
 mod security;
+mod server_key;
 mod sessions;
 mod stdio;
 mod table;

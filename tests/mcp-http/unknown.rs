@@ -35,7 +35,7 @@ impl Id {
                 [key.clone(), key]
             }
         };
-        metas.map(|meta| Call { tool: "pay", order: order.into(), meta })
+        metas.map(|meta| Call { tool: "pay", order: order.into(), meta, key: None })
     }
 }
 

@@ -2,7 +2,9 @@
 use crate::until;
 use serde_json::{Value, json};
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     io::{BufRead as _, BufReader, Write as _},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::mpsc::channel,
@@ -17,23 +19,22 @@ pub(crate) struct Guard {
     /// Where it serves metrics.
     pub(crate) metrics: String,
     calls: u64,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Guard {
-    /// Starts one with this configuration, which knows its tools.
-    pub(crate) fn start(config: &str) -> Self {
-        let guard = env::var_os("TR_TOOL_GUARD");
-        let guard = guard.expect("TR_TOOL_GUARD names the guard's binary: run cargo xtask test");
+    /// Starts one with this configuration and these options, which knows its tools.
+    pub(crate) fn start(config: &str, options: &[&str]) -> Self {
+        let guard = program();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("stack.toml");
         fs::write(&file, config).unwrap();
         let mut child = Command::new(&guard)
             .args(["mcp", "--metrics", "127.0.0.1:0", "--config"])
             .arg(&file)
-            .args(if config.contains("[records]") { &[][..] } else { &["--records", "memory"] })
+            .args(options)
             .arg("--")
-            .current_dir(folder.path())
+            .env("XDG_STATE_HOME", folder.path())
             .arg(&guard)
             .args(["__serve", "--ledger"])
             .arg(folder.path().join("ledger"))
@@ -56,9 +57,19 @@ impl Guard {
         });
         let metrics = until("the guard serves metrics", || addresses.try_recv().ok());
         let output = BufReader::new(output);
-        let mut guard = Self { child, input, output, metrics, calls: 0, _folder: folder };
+        let mut guard = Self { child, input, output, metrics, calls: 0, folder };
         guard.request("tools/list", &json!({}));
         guard
+    }
+
+    /// Runs a command of the guard's for the same user, without a terminal; its exit code and what it prints.
+    pub(crate) fn command(&self, words: &str) -> (Option<i32>, String) {
+        let words = words.strip_prefix("tool-guard ").expect("a command of the guard's");
+        let mut command = Command::new(program());
+        command.args(words.split(' ')).env("XDG_STATE_HOME", self.folder.path());
+        let output = command.env("HOME", self.folder.path()).stdin(Stdio::null()).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap())
     }
 
     /// Makes a call, and waits for its answer.
@@ -86,6 +97,10 @@ impl Guard {
             }
         }
     }
+}
+
+fn program() -> OsString {
+    env::var_os("TR_TOOL_GUARD").expect("TR_TOOL_GUARD names the guard: run cargo xtask test")
 }
 
 impl Drop for Guard {

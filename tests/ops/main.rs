@@ -90,6 +90,7 @@ fn each_alert_is_explained_and_tested() {
 fn a_real_prometheus_fires_the_alerts_for_a_real_guard() {
     let guard = Guard::start(
         "[breaker]\nconsecutive = 2\ncooldown_ms = 100\n[breaker.read_only]\nconsecutive = 2\ncooldown_ms = 100\n[loops]\nenabled = false\n[retry]\nattempts = 1\n",
+        &["--records", "memory"],
     );
     let rules = fs::read_to_string(folder().join("alerts.yml")).unwrap();
     let prometheus = Prometheus::start(&guard.metrics, &prometheus::hurried(&rules));
@@ -118,7 +119,7 @@ fn wanted(alerts: &[(&str, &str)]) -> BTreeSet<(String, String)> {
 /// A payment of unknown outcome and a key that is used twice, with records in SQLite as by default; then the guard is gone.
 #[test]
 fn a_real_prometheus_fires_for_an_unknown_payment_and_a_guard_that_is_gone() {
-    let mut guard = Guard::start("attempt_timeout_ms = 200\n[records]\nwhere = \"records.db\"\n");
+    let mut guard = Guard::start("attempt_timeout_ms = 200\n", &[]);
     let rules = fs::read_to_string(folder().join("alerts.yml")).unwrap();
     let prometheus = Prometheus::start(&guard.metrics, &prometheus::hurried(&rules));
     guard.call_with("charge_card", &json!({ "order": "1", "then": "hang" }), "key 1");
@@ -127,6 +128,7 @@ fn a_real_prometheus_fires_for_an_unknown_payment_and_a_guard_that_is_gone() {
     let unknown =
         wanted(&[("ToolKeyConflict", "charge_card"), ("ToolOutcomeUnknown", "charge_card")]);
     until("both alerts fire", || (prometheus.firing() == unknown).then_some(()));
+    runs_the_runbook(&guard);
     for query in dashboard() {
         assert!(prometheus.understands(&query), "Prometheus refuses the dashboard's {query}");
     }
@@ -134,6 +136,27 @@ fn a_real_prometheus_fires_for_an_unknown_payment_and_a_guard_that_is_gone() {
     until("the guard is missed", || {
         prometheus.firing().contains(&("ToolGuardDown".into(), String::new())).then_some(())
     });
+}
+
+/// The runbook's commands for a payment of unknown outcome, with its record. Nobody is at a terminal, so they settle nothing.
+fn runs_the_runbook(guard: &Guard) {
+    const RECORD: &str = "3fa91c0be27d";
+    let runbook = fs::read_to_string(folder().join("../runbook.md")).unwrap();
+    let (_, entry) = runbook.split_once("## A call answers `outcome_unknown`").unwrap();
+    let (_, block) = entry.split_once("```sh\n").unwrap();
+    let commands = block.lines().take_while(|line| *line != "```");
+    let (_, listed) = guard.command("tool-guard records list --unknown");
+    let record = listed.split(' ').next().unwrap();
+    let ends: Vec<_> = commands
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| {
+            let (code, said) = guard.command(&line.replace(RECORD, record));
+            let is_told = said.contains(record) || said.contains("terminal");
+            assert!(is_told, "{line}: {said}");
+            code
+        })
+        .collect();
+    assert_eq!(ends, [Some(0), Some(0), Some(7), Some(7)], "{listed}");
 }
 
 /// The alerts and the dashboard ask for series that exist.

@@ -24,7 +24,12 @@ pub(super) fn ids(stage: &Stage) {
     ];
     let mut broken = Vec::new();
     for (row, meta, is_strong) in rows {
-        let call = |order: &str| Call { tool: CREATES, order: order.into(), meta: meta.clone() };
+        let call = |order: &str| Call {
+            tool: CREATES,
+            order: order.into(),
+            meta: meta.clone(),
+            key: None,
+        };
         let (order, other) = (row.to_owned(), format!("{row}, other"));
         ann.once(&call(&order));
         let got = [

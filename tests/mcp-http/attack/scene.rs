@@ -221,7 +221,7 @@ impl Party {
                 meta["claudecode/toolUseId"] = format!("functions.{CREATES}:{number}").into();
             }
         }
-        Call { tool: CREATES, order: order.into(), meta }
+        Call { tool: CREATES, order: order.into(), meta, key: None }
     }
 
     /// The same call under a key that names it alone.

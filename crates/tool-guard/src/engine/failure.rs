@@ -54,7 +54,7 @@ impl Failure {
     );
     /// The same, and its caller had another credential.
     pub(crate) const RAN_FOR_ANOTHER: Self = Self::new(
-        "The same call was sent before with another credential and given up; it has run since. This call was not made: ask the user",
+        "The same call was sent before with another credential, and has run. This call was not made: ask the user",
         FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent),
     );
 

@@ -2,6 +2,7 @@
 //! again with a repeat of that record's call while its outcome is unknown.
 use super::{
     call::McpCall,
+    failure::Failure,
     tool::{ServerLink, resolution},
 };
 use crate::wire::params;
@@ -11,8 +12,8 @@ use tool_reliability::{
     telemetry::TARGET,
 };
 use tr_core::{
-    BoxError, DedupeMode, FencingToken, RetryOverride, SystemClock, ToolCall, ToolOutcome,
-    WallClock, call::Attachment,
+    BoxError, DedupeMode, FailureInfo, FencingToken, Ran, RetryOverride, SystemClock, ToolCall,
+    ToolOutcome, Verdict, WallClock, call::Attachment, classify, code,
 };
 
 /// Under this name a record notes when the key was first sent, in milliseconds since 1970, and its JSON.
@@ -36,23 +37,19 @@ pub(super) fn put(mcp: &mut Arc<McpCall>, call: &mut ToolCall, record: Option<&D
             // A weak id may name another call by now.
             let is_same =
                 digest.as_ref() == Some(&record.request.params_digest) && about.ttls.done.is_none();
-            match noted(record).filter(|_| is_same) {
-                Some(noted) => noted,
-                None => return,
-            }
+            let Some(first) = noted(record).filter(|_| is_same) else { return };
+            first
         }
         None => (given.clone().unwrap_or_else(uuid), now),
     };
-    let age = Duration::from_millis(now.saturating_sub(since));
-    let left = tool.server_key_ttl.saturating_sub(age);
+    let left = tool.server_key_ttl.saturating_sub(Duration::from_millis(now.saturating_sub(since)));
     if left.is_zero() {
         return;
     }
     if given.as_deref() != Some(&*key) {
         let name = tool.tool.name();
         let Some((changed, params)) = mcp.with_argument(at, &key) else {
-            tracing::warn!(target: TARGET, event = "server_key_has_no_place", tool = name, place = %at);
-            return;
+            return tracing::warn!(target: TARGET, event = "server_key_has_no_place", tool = name, place = %at);
         };
         let why = if unknown.is_some() { "the call is repeated" } else { "the call has none" };
         tracing::info!(target: TARGET, event = "server_key_put", tool = name, why);
@@ -92,12 +89,18 @@ pub(super) async fn settle(
     end: &mut Result<ToolOutcome, BoxError>,
 ) {
     const BEFORE: &str = "[MAY HAVE RUN] This was a repeat: the same call before it may have run.";
-    let (Some(run), Ok(outcome)) = (mcp.repeats, end) else { return };
-    if outcome.error().is_some() {
-        outcome.parts_mut().notes.push(BEFORE.into());
-    } else {
-        link.settle_now(run, resolution(outcome.clone())).await;
-        mcp.trace.equals.iter().for_each(|equals| link.unknowns.settled(equals));
+    let Some(run) = mcp.repeats else { return };
+    match end {
+        Ok(outcome) if outcome.error().is_some() => outcome.parts_mut().notes.push(BEFORE.into()),
+        Ok(outcome) => {
+            link.settle_now(run, resolution(outcome.clone())).await;
+            mcp.trace.equals.iter().for_each(|equals| link.unknowns.settled(equals));
+        }
+        Err(error) if classify::error(&**error).end.ran == Ran::No => {
+            let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
+            *end = Err(Failure::said(format!("{error}. {BEFORE}"), facts).into());
+        }
+        Err(_) => {}
     }
 }
 

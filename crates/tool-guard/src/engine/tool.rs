@@ -88,12 +88,11 @@ impl ServerLink {
         keys: DerivedKeys,
         records: Handle<ToolOutcome>,
     ) -> Self {
-        let outbox = Vec::new();
-        let state = LinkState { in_flight, limits, outbox, observe, gone: false, up_at: None };
+        let (outbox, gone) = (Vec::new(), false);
+        let state = Mutex::new(LinkState { in_flight, limits, outbox, observe, gone, up_at: None });
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Arc::default();
         let (compares, gives_late, others, timeouts) = (false, !observe, Vec::new(), None);
-        let state = Mutex::new(state);
         Self { state, records, unknowns, derived, compares, gives_late, others, timeouts }
     }
 
@@ -132,10 +131,10 @@ impl ServerLink {
     }
 
     /// Handles the server's answer to a given-up call. A failure that does not say whether the call ran, such
-    /// as one that answers the guard's own cancellation, leaves it unknown.
+    /// as one that answers the guard's own cancellation, leaves it unknown, and so does any of one of several attempts.
     pub(crate) fn settle(&self, owed: &PendingAnswer, outcome: ToolOutcome) {
         let outcome = answer::judged(outcome, owed.codes.as_deref());
-        if leaves_unknown(&outcome) {
+        if leaves_unknown(&outcome) || owed.is_one_of_several() && outcome.error().is_some() {
             if let Some(equals) = &owed.equals {
                 self.unknowns.answered_late(equals);
             }
@@ -277,7 +276,7 @@ impl Service<ToolCall> for ServerTool {
     fn call(&mut self, call: ToolCall) -> Self::Future {
         let refused = |failure: Failure| Either::Left(future::ready(Err(failure.into())));
         let mcp = McpCall::of(&call).expect("the proxy attaches it");
-        let codes = call.parts().manifest.clone().filter(|tool| !tool.not_run.is_empty());
+        let codes = call.parts().manifest.clone();
         let claim = self.0.claim_of(&call);
         let (equals, is_kept) = (mcp.trace.equals, mcp.trace.late.is_some());
         let owed = PendingAnswer { claim, equals, is_kept, codes: codes.clone() };

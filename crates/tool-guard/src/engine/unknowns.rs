@@ -310,7 +310,7 @@ fn keep(all: &mut BTreeMap<(Key, Who), Since>, call: (Key, Who), mut late: Late,
         return;
     }
     let since = all.entry(call).or_insert_with(|| Since::new(at, None, Earlier::NoAnswer, ""));
-    if since.is_settled {
+    if since.is_settled && !late.is_declared {
         return;
     }
     if late.is_declared {

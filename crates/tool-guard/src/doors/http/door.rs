@@ -42,7 +42,10 @@ use tokio::{
     time::Instant,
 };
 use tool_reliability::telemetry::TARGET;
-use tr_core::{canonical::Digest, internal::lock};
+use tr_core::{
+    canonical::{Digest, Rules},
+    internal::lock,
+};
 
 /// The calls and lists that run at once, also without their clients; beyond it they are refused.
 const MOST: usize = 1_024;
@@ -304,24 +307,21 @@ impl<B> DoorState<B> {
         let arguments = request.arguments.get();
         let known = lock(&self.guard.effects).of(tool);
         let is_named = identity.is_strong()
-            || known.is_some_and(|known| known.manifest.identity_of(arguments).is_some());
+            || known.as_ref().is_some_and(|known| known.manifest.identity_of(arguments).is_some());
         if is_named || self.guard.derives_keys() || !self.guard.may_change(tool) {
             return None;
         }
-        let canonical = Digest::of_params(arguments, &tr_core::canonical::Rules::default());
+        // What belongs to one request does not count, nor does the server's key.
+        let rules = known.map_or_else(Rules::default, |known| known.manifest.rules.clone());
+        let canonical = Digest::of_params(arguments, &rules);
         let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
+        let conversation = identity.conversation.as_deref();
         // It may be long.
         let weak_id = identity.weak_id().map(|id| Digest::of_bytes(id).to_string().into());
         // Without a session it is not known that it is the same client.
         let joins = via.session().is_some() && weak_id.is_none();
         Some(Call {
-            equals: equals(
-                via.caller(),
-                identity.conversation.as_deref(),
-                tool,
-                arguments,
-                request.continues,
-            ),
+            equals: equals(via.caller(), conversation, tool, arguments, request.continues),
             owner: via.owner().into(),
             place: via.place().into(),
             credential: via.credential,

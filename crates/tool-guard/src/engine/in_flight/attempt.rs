@@ -112,8 +112,15 @@ pub(crate) struct PendingAnswer {
     pub(crate) equals: Option<Equals>,
     /// Whether its answer is kept for equal calls.
     pub(crate) is_kept: bool,
-    /// The manifest with the codes by which the tool says that it did not run.
+    /// The manifest with the codes by which the tool says that it did not run, or with its server's key.
     pub(crate) codes: Option<Arc<ToolManifest>>,
+}
+
+impl PendingAnswer {
+    /// Whether other attempts of the call may have run, under its server's key: then only a success tells its end.
+    pub(crate) fn is_one_of_several(&self) -> bool {
+        self.codes.as_ref().is_some_and(|tool| tool.server_key.is_some())
+    }
 }
 
 /// The newest abandoned attempts, and the client's progress tokens among theirs.

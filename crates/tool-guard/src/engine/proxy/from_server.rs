@@ -302,7 +302,9 @@ impl Proxy {
         let answered = self.wire.lock().in_flight.answered(id);
         match answered {
             Answered::Attempt { ending, .. } => drop(ending.send(Ending::Failed(failure))),
-            Answered::Late { owed, .. } if failure.ran() == Ran::No => {
+            Answered::Late { owed, .. }
+                if failure.ran() == Ran::No && !owed.is_one_of_several() =>
+            {
                 self.wire.resolve(&owed, Resolution::DidNotRun);
             }
             Answered::Late { .. } | Answered::Unmatched => {}

@@ -81,7 +81,7 @@ impl Proxy {
         };
         let mut mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());
-        let mut repeatable = Repeatable::of(&call);
+        let repeatable = Repeatable::of(&call);
         let counted = self.watching.begin(&mcp, &call);
         if self.mode == Mode::Enforce
             && self.wire.lock().gone
@@ -138,10 +138,6 @@ impl Proxy {
                     };
                     if is_ours {
                         server_key::put(&mut mcp, &mut call, record.as_ref());
-                    }
-                    // A model gives its next call another id.
-                    if is_keyed || call.is_identified() {
-                        repeatable = Repeatable::of(&call);
                     }
                     match named {
                         Some(key) => identified::run(&wire, key, (call, record), stack).await,
@@ -212,13 +208,8 @@ impl Proxy {
         let joins_after = self.equal_calls.joins_after(&parts.params)?;
         let connection = &*self.client.connection;
         let (digest, continues) = (identity::digest(call), parts.idempotency.continues);
-        let equals = equals(
-            connection,
-            identity.conversation.as_deref(),
-            parts.tool.name(),
-            digest,
-            continues,
-        );
+        let (tool, conversation) = (parts.tool.name(), identity.conversation.as_deref());
+        let equals = equals(connection, conversation, tool, digest, continues);
         let call = Call {
             equals,
             owner: connection.into(),

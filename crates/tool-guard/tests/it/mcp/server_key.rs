@@ -1,5 +1,5 @@
 //! Tools that recognize a repeat by a key among their arguments.
-use super::client::{BIN, Client, ledger, text};
+use super::client::{BIN, Client, ledger, text, until};
 use serde_json::{Value, json};
 use std::{
     fs::{self, Permissions},
@@ -9,14 +9,20 @@ use std::{
 };
 
 /// Pays once for each key, and logs it. Of a payment with the file `lost` beside the ledger it says that it may have run;
-/// the file `once` is for one payment. With the file `refused` it refuses all.
+/// the file `once` is for one payment. With the file `refused` it refuses all. With the file `silent` it answers only the
+/// first attempt, once the file `now` is there: that one did not run.
 const SERVER: &str = r#"while read -r line; do
 id=$(printf %s "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
 key=$(printf %s "$line" | sed -n 's/.*"idempotency_key":"\([^"]*\)".*/\1/p')
 case "$line" in
 *tools/call*)
     echo "$key" >> "$LEDGER"
-    if [ -e "$LEDGER.refused" ] && ! [ -e "$LEDGER.once" ]; then
+    if [ -e "$LEDGER.silent" ]; then
+        mkdir "$LEDGER.first" 2>/dev/null || continue
+        (until [ -e "$LEDGER.now" ]; do sleep 0.02; done
+        echo '{"jsonrpc":"2.0","id":'$id',"result":{"_meta":{"tool-reliability/error":{"ran":"no"}},"content":[{"type":"text","text":"a request with this key is in progress"}],"isError":true}}'
+        mkdir "$LEDGER.said") &
+    elif [ -e "$LEDGER.refused" ] && ! [ -e "$LEDGER.once" ]; then
         echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"HTTP 401: unauthorized"}],"isError":true}}'
     elif [ -e "$LEDGER.lost" ] || rm "$LEDGER.once" 2>/dev/null; then
         echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"HTTP 503: lost"}],"isError":true}}'
@@ -194,6 +200,56 @@ fn an_attempt_that_did_not_run_leaves_the_one_before_it_unknown() {
     assert_eq!(keys.len(), 3, "{said} {keys:?}");
     keys.dedup();
     assert_eq!(keys.len(), 1, "{keys:?}");
+}
+
+/// Another attempt may have run.
+#[test]
+fn a_late_failure_of_one_attempt_leaves_the_call_as_unknown_as_it_was() {
+    for more in ["", "identity = [\"/order\"]"] {
+        let mut shop = Shop::new(more, &["--timeout", "300ms"]);
+        shop.set("silent");
+        let said = shop.pay(1, None, by_model(1));
+        assert!(said.contains("Tool timeout"), "{said}");
+        assert!(shop.keys().len() > 1, "{:?}", shop.keys());
+        shop.unset("silent");
+        shop.set("now");
+        until("the first attempt is answered", || {
+            shop.ledger.with_extension("said").exists().then_some(())
+        });
+        let said = shop.pay(2, None, by_model(2));
+        let is_same = !more.is_empty();
+        assert!(said.contains(if is_same { "paid" } else { "this one did not run" }), "{said}");
+        assert_eq!(shop.pay(3, None, by_model(1)), "paid");
+        let mut keys = shop.keys();
+        keys.dedup();
+        assert_eq!(keys.len(), 1);
+    }
+}
+
+/// Where the first attempt may have run, a failure of the next is no end.
+#[test]
+fn a_failure_behind_an_attempt_that_may_have_run_says_so() {
+    for more in ["", "identity = [\"/order\"]"] {
+        let mut shop = Shop::new(more, &[]);
+        shop.set("once");
+        shop.set("refused");
+        let said = shop.pay(1, None, by_model(1));
+        assert!(said.contains("401") && said.contains("[MAY HAVE RUN]"), "{said}");
+    }
+}
+
+/// Also if the success is that of a repeat.
+#[test]
+fn an_equal_call_gets_the_answer_of_a_repeat_where_the_tool_declares_that() {
+    let mut shop = Shop::new("late = \"60s\"", &[]);
+    shop.set("lost");
+    shop.pay(1, None, by_model(1));
+    shop.unset("lost");
+    assert_eq!(shop.pay(2, None, by_model(1)), "paid");
+    let paid = shop.keys().len();
+    let said = shop.pay(3, None, by_model(2));
+    assert!(said.contains("[REPEATED]"), "{said}");
+    assert_eq!(shop.keys().len(), paid);
 }
 
 #[test]

@@ -142,7 +142,8 @@ impl World {
             let Ok(value) = serde_json::from_slice::<Value>(line) else { continue };
             let ours = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(PREFIX));
             // What the server garbled is no message to a client, and passes as it is.
-            let is_message = value["jsonrpc"] == "2.0";
+            let says = ["method", "result", "error"].iter().any(|it| value.get(it).is_some());
+            let is_message = value["jsonrpc"] == "2.0" && says;
             assert!(!is_message || !ours(&value["id"]), "{value}");
             // Of a method that it garbled, the server may say what it likes.
             let progress = value["method"] == "notifications/progress";
