@@ -138,7 +138,7 @@ fn a_real_prometheus_fires_for_an_unknown_payment_and_a_guard_that_is_gone() {
     });
 }
 
-/// The runbook's commands for a payment of unknown outcome, with its record. Nobody is at a terminal, so they settle nothing.
+/// The runbook's commands for a payment of unknown outcome, with its record. Without a terminal they settle nothing.
 fn runs_the_runbook(guard: &Guard) {
     const RECORD: &str = "3fa91c0be27d";
     let runbook = fs::read_to_string(folder().join("../runbook.md")).unwrap();
