@@ -312,8 +312,9 @@ impl<B> DoorState<B> {
             return None;
         }
         // What belongs to one request does not count, nor does the server's key.
-        let rules = known.map_or_else(Rules::default, |known| known.manifest.rules.clone());
-        let canonical = Digest::of_params(arguments, &rules);
+        let usual = Rules::default();
+        let rules = known.as_ref().map_or(&usual, |known| &known.manifest.rules);
+        let canonical = Digest::of_params(arguments, rules);
         let arguments = canonical.unwrap_or_else(|_| Digest::of_bytes(arguments));
         let conversation = identity.conversation.as_deref();
         // It may be long.
