@@ -16,7 +16,7 @@ use tool_reliability::{
 };
 use tower::ServiceExt as _;
 use tr_core::{
-    BoxError, DedupeKey, ToolCall, ToolOutcome,
+    BoxError, DedupeKey, ToolCall, ToolManifest, ToolOutcome,
     canonical::{Canonicalizer, Digest, Key, Rules},
     classify, code, printable,
 };
@@ -60,14 +60,14 @@ pub(super) async fn run(
     (call, mut record): (ToolCall, Option<DedupeRecord>),
     stack: Guarded<ServerTool>,
 ) -> Result<ToolOutcome, BoxError> {
-    let asked = call.clone();
+    let (params, tool) = (call.parts().params.clone(), call.parts().manifest.clone());
     let end = stack.oneshot(call).await;
     if record.is_none() && is_conflict(&end) {
         // It has begun since, or is another caller's.
         record = link.record(&key).await;
     }
     match record {
-        Some(record) => Before::of(&record, key, &asked).told(end),
+        Some(record) => Before::of(&record, key, params.get(), tool.as_deref()).told(end),
         None => end,
     }
 }
@@ -78,12 +78,12 @@ fn is_conflict(end: &Result<ToolOutcome, BoxError>) -> bool {
 }
 
 impl Before {
-    /// The call before this one, by its record.
-    fn of(record: &DedupeRecord, key: Key, call: &ToolCall) -> Self {
+    /// The call before one of this tool with these params, by its record.
+    fn of(record: &DedupeRecord, key: Key, params: &str, tool: Option<&ToolManifest>) -> Self {
         let differ = record.request.about.get(PARAMS).map(|noted| {
             let theirs: BTreeMap<_, _> =
                 noted.split(' ').filter_map(|it| it.rsplit_once('=')).collect();
-            let ours = digests(call);
+            let ours = digests(params, tool);
             let names = theirs.keys().copied().chain(ours.keys().map(String::as_str));
             let differ: BTreeSet<&str> = names
                 .filter(|name| theirs.get(name).copied() != ours.get(*name).map(String::as_str))
@@ -133,15 +133,14 @@ impl fmt::Display for Before {
 
 /// What a record notes of a call's params.
 pub(super) fn noted(call: &ToolCall) -> String {
-    let digests = digests(call);
+    let digests = digests(call.parts().params.get(), call.manifest());
     let all: Vec<_> = digests.iter().map(|(name, digest)| format!("{name}={digest}")).collect();
     all.join(" ")
 }
 
 /// The beginning of the digest of each param that counts.
-fn digests(call: &ToolCall) -> BTreeMap<String, String> {
-    let params = call.parts().params.get();
-    let rules = call.manifest().map_or(Rules::exact(), |tool| tool.rules.for_own_params());
+fn digests(params: &str, tool: Option<&ToolManifest>) -> BTreeMap<String, String> {
+    let rules = tool.map_or(Rules::exact(), |tool| tool.rules.for_own_params());
     let mut counted = Vec::new();
     if Canonicalizer::new().write(params, &rules, &mut counted).is_err() {
         counted = params.into();
