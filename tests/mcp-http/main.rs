@@ -8,6 +8,7 @@
 mod attack;
 mod baseline;
 mod cancelled;
+mod checks;
 mod child;
 mod client;
 mod configured;

@@ -5,6 +5,7 @@
 
 mod fault;
 mod held;
+mod tools;
 
 pub(crate) use fault::{Auth, Fault, Instead, Lost, Refusal, Tail};
 
@@ -322,7 +323,10 @@ impl Upstream {
             "server/discover" => json!({ "supportedVersions": ["2026-07-28"],
                         "capabilities": { "tools": {} }, "serverInfo": server_info() }),
             "ping" if !is_modern => json!({}),
-            "tools/list" => tools(self.state().wants_header),
+            "tools/list" => tools::listed(self.state().wants_header),
+            "tools/call" if seen.body["params"]["name"] == "payments" => {
+                tools::payments(&self.state().executed)
+            }
             "tools/call" => return self.call(seen, is_modern, to, raw),
             _ => {
                 let error = json!({ "code": -32601, "message": "Method not found" });
@@ -351,7 +355,7 @@ impl Upstream {
         }
         let fault = self.state().faults.pop_front().unwrap_or(Fault::None);
         if fault.executes() {
-            self.state().executed.push(params.clone());
+            self.state().executed.push(tools::executed(params));
         }
         let mut result = json!({
             "content": [{ "type": "text", "text": format!("receipt of {}", params["arguments"]["order"]) }],
@@ -385,15 +389,4 @@ impl<T: Read + Write + Send> Io for T {}
 
 fn server_info() -> Value {
     json!({ "name": "scripted bank", "version": "1" })
-}
-
-fn tools(wants_header: bool) -> Value {
-    let mut order = json!({ "type": "string" });
-    if wants_header {
-        order["x-mcp-header"] = "Order".into();
-    }
-    let schema = json!({ "type": "object", "properties": { "order": order } });
-    let tool = |name: &str, annotations: Value| json!({ "name": name, "inputSchema": schema, "annotations": annotations });
-    json!({ "tools": [tool("pay", json!({})), tool("balance", json!({ "readOnlyHint": true }))],
-            "ttlMs": 60_000, "cacheScope": "private" })
 }

@@ -1,8 +1,10 @@
 //! Decides about calls, and keeps their records; sees no socket and no process.
 pub(crate) mod answer;
+mod asking;
 mod attribution;
 pub(crate) mod backend;
 pub(crate) mod call;
+mod check;
 mod choices;
 pub(crate) mod effects;
 pub(crate) mod equal_calls;

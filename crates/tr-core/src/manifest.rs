@@ -7,6 +7,9 @@ use crate::{
 pub use tr_policy::{BreakerOrder, BreakerOverride, TtlOverride};
 #[cfg(feature = "input-schema")]
 mod input_schema;
+mod outcome_check;
+
+pub use self::outcome_check::OutcomeCheck;
 
 #[cfg(feature = "input-schema")]
 pub use self::input_schema::{InputSchema, InvalidParams, InvalidSchema};
@@ -88,6 +91,8 @@ pub struct ToolManifest {
     /// How long after a success `tool-guard` gives an equal call of the same conversation its answer: the model may ask again
     /// since it has not read it. Not at all by default.
     pub late: Option<Duration>,
+    /// How a tool that only reads shows whether a call ran whose outcome is unknown; `tool-guard mcp` asks it.
+    pub check: Option<OutcomeCheck>,
     /// Params whose values the records of its calls show to a person who settles one. A program that makes the calls puts
     /// them into [`about`](crate::call::IdempotencyParts::about).
     pub shown_in_records: Vec<Pointer>,
@@ -181,6 +186,7 @@ impl ToolManifest {
             server_key: None,
             server_key_ttl: Duration::from_secs(24 * 3_600),
             late: None,
+            check: None,
             shown_in_records: Vec::new(),
             #[cfg(feature = "input-schema")]
             compiled: Compiled::default(),

@@ -1,5 +1,5 @@
 //! A client's call: its line, and the answer that it gets.
-use super::{failure::Answer, unknowns::Trace};
+use super::{asking::Checked, failure::Answer, unknowns::Trace};
 use crate::wire::{
     jsonrpc::{self, Line, Token},
     params::{self, Params},
@@ -8,9 +8,10 @@ use bytes::Bytes;
 use std::{
     ops::Range,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 use tr_core::{FencingToken, Json, ToolCall, canonical::Pointer, internal::lock};
 
@@ -32,6 +33,10 @@ pub(crate) struct McpCall {
     pub(crate) trace: Trace,
     /// The run of unknown outcome that it repeats, with its key.
     pub(crate) repeats: Option<FencingToken>,
+    /// What can be asked about it, if its outcome is unknown.
+    pub(crate) checked: Option<Arc<Checked>>,
+    /// Whether it is the guard's own, which asks about another.
+    pub(crate) asks: bool,
 }
 
 impl McpCall {
@@ -49,7 +54,16 @@ impl McpCall {
             answer: Mutex::new(None),
             trace: Trace::default(),
             repeats: None,
+            checked: None,
+            asks: false,
         }
+    }
+
+    /// The guard's own call, whose answer is read.
+    pub(super) fn asking(id: Token, tool: &str, line: Bytes) -> Self {
+        // Else a success is not copied.
+        let trace = Trace { late: Some(Duration::ZERO), ..Trace::default() };
+        Self { line, trace, asks: true, ..Self::new(id, tool) }
     }
 
     /// The call with this JSON at a place in its arguments, and the arguments with it; `None` if they have no such place.
@@ -88,12 +102,13 @@ impl McpCall {
             is_id_taken: self.is_id_taken,
             wants_result_type: self.wants_result_type,
             trace: self.trace,
+            checked: self.checked.clone(),
             ..Self::new(self.id.clone(), &self.tool)
         }
     }
 
     /// The client's call behind a guarded call.
-    pub(crate) fn of(call: &ToolCall) -> Option<&std::sync::Arc<Self>> {
+    pub(crate) fn of(call: &ToolCall) -> Option<&Arc<Self>> {
         call.parts().attachment.get()
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Sent {
     pub(crate) is_mutating: bool,
     /// Whether its tool is declared as one that may be cancelled nevertheless.
     pub(crate) is_cancellable: bool,
+    /// The tool, if it is the guard's own call.
+    pub(crate) asks: Option<Box<str>>,
 }
 
 impl Sent {

@@ -13,6 +13,7 @@ pub(crate) use self::{
 };
 use super::{
     answer::{self, CallReply},
+    asking::Asker,
     call::McpCall,
     effects::Effects,
     equal_calls::EqualCalls,
@@ -153,13 +154,17 @@ impl Proxy {
     /// Handles the end of a call; returns what it says to the caller, if that waits for it.
     pub(crate) fn finish<'e>(
         &mut self,
-        call: &McpCall,
+        call: &Arc<McpCall>,
         repeatable: Repeatable,
         end: &'e Result<ToolOutcome, BoxError>,
     ) -> Option<CallReply<'e>> {
         let record = call.trace.record;
         if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(end)) {
             self.wire.unknowns.note(equals, record, earlier, &call.tool);
+            // Over HTTP, only callers that wait are asked for.
+            if call.checked.is_some() && !self.client.is_over_http() {
+                self.calls.go_on(self.asker().go_on(call.clone()));
+            }
             if let Some(record) = record.filter(|_| self.mode == Mode::Enforce) {
                 let (tool, record) = (printable(&call.tool), short_id(&record));
                 tracing::warn!(target: TARGET, event = "outcome_unknown", state = "unknown", %tool, record);
@@ -180,6 +185,16 @@ impl Proxy {
             unrecorded.iter().for_each(|key| self.watching.on_unrecorded(key));
             CallReply::of(call, repeatable, end, unrecorded.is_some(), &self.wire.unknowns)
         })
+    }
+
+    /// Asks about this client's calls.
+    fn asker(&self) -> Asker {
+        Asker { link: self.wire.clone(), effects: self.effects.clone() }
+    }
+
+    /// The client has left: nothing is asked in its name any more.
+    pub(crate) fn client_left(&self) {
+        self.wire.lock().client_left = true;
     }
 
     /// Collects the lines that attempts have sent.

@@ -78,6 +78,8 @@ pub(crate) struct LinkState {
     pub(crate) gone: bool,
     /// When a server that crashed should be up again.
     pub(crate) up_at: Option<Instant>,
+    /// Whether the client has left, whose credential the guard must not use any more.
+    pub(crate) client_left: bool,
 }
 
 impl ServerLink {
@@ -89,7 +91,9 @@ impl ServerLink {
         records: Handle<ToolOutcome>,
     ) -> Self {
         let (outbox, gone) = (Vec::new(), false);
-        let state = Mutex::new(LinkState { in_flight, limits, outbox, observe, gone, up_at: None });
+        let state =
+            LinkState { in_flight, limits, outbox, observe, gone, up_at: None, client_left: false };
+        let state = Mutex::new(state);
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Arc::default();
         let (compares, gives_late, others, timeouts) = (false, !observe, Vec::new(), None);
@@ -188,6 +192,12 @@ impl ServerLink {
         answer.parts_mut().notes.push(note.into());
         let matched_on = MatchedOn::Completed;
         Some(Ok(answer.replayed(Replay { matched_on, age, fingerprint: [0; 8] })))
+    }
+
+    /// Whether the server may still be asked.
+    pub(super) fn is_reachable(&self) -> bool {
+        let wire = self.lock();
+        !wire.gone && !wire.client_left
     }
 
     /// When the first attempt times out unless the server sends something.
@@ -301,7 +311,8 @@ impl Service<ToolCall> for ServerTool {
             let is_mutating = DefaultPolicy.effect(&call) == Effect::Mutating;
             let is_cancellable = call.parts().manifest.as_ref().is_some_and(|it| it.cancellable);
             let id = launched.wire_id.clone();
-            let attempt = Some(Sent { id, is_mutating, is_cancellable });
+            let asks = mcp.asks.then(|| mcp.tool.clone());
+            let attempt = Some(Sent { id, is_mutating, is_cancellable, asks });
             wire.outbox.push(Outgoing { line: launched.line, attempt });
         }
         drop(wire);

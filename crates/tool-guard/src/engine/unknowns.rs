@@ -3,6 +3,7 @@ mod blocked;
 
 pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ask_about};
 
+use super::check::Made;
 use std::{
     collections::BTreeMap,
     sync::{
@@ -33,6 +34,8 @@ const KEPT: usize = 16 << 20;
 /// blocks the others until its own end is known.
 #[derive(Debug, Default)]
 pub(crate) struct Unknowns {
+    /// The calls that can be asked about.
+    pub(super) made: Made,
     calls: Mutex<BTreeMap<(Key, Who), Since>>,
     numbers: AtomicU64,
 }
@@ -226,6 +229,11 @@ impl Unknowns {
         }
     }
 
+    /// Registers that it is known how the call under this key ended, equal to this one.
+    pub(super) fn found_out(&self, equals: &Equals, key: Key) {
+        self.forget(equals.key, Who::Known(key), |_| true);
+    }
+
     /// Registers that the caller has got the end of the call, from a repeat of it.
     pub(crate) fn settled(&self, equals: &Equals) {
         let (mut all, now) = (lock(&self.calls), Instant::now());
@@ -249,8 +257,12 @@ impl Unknowns {
             let is_own = own.is_some() && (own == it.key || own.map(Who::Known) == Some(*who));
             it.is_unknown(now) && !is_own
         });
-        let since = others.map(|(_, since)| since).max_by_key(|since| since.until)?;
-        Some(BlockedByEqual::by(since.earlier, since.key, since.until - now))
+        let ((_, who), since) = others.max_by_key(|(_, since)| since.until)?;
+        let barred = BlockedByEqual::by(since.earlier, since.key, since.until - now);
+        Some(match who {
+            Who::Known(call) => barred.of_call(*call),
+            Who::Numbered(_) => barred,
+        })
     }
 
     /// The same, unless the store has meanwhile recorded how the blocking calls ended: a person may have

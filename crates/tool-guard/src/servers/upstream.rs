@@ -7,7 +7,7 @@ mod http;
 mod posting;
 mod preflight;
 
-pub(crate) use self::{body::Events, faults::is_protocol_refusal, preflight::client_meta};
+pub(crate) use self::{body::Events, faults::is_protocol_refusal};
 use self::{
     faults::{About, Fault, Kind, failure},
     http::Server,

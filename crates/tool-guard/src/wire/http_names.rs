@@ -7,11 +7,21 @@ pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The headers that repeat arguments begin so.
+pub(crate) const PARAM: &str = "mcp-param-";
 /// The header of a request that resumes a stream.
 pub(crate) const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The first version without sessions and resumption. Versions are dates, so they sort as text.
 pub(crate) const MODERN: &str = "2026-07-28";
+
+/// Removes the headers with such names.
+pub(crate) fn remove(headers: &mut HeaderMap, is_one: impl Fn(&str) -> bool) {
+    let names: Vec<_> = headers.keys().filter(|name| is_one(name.as_str())).cloned().collect();
+    for name in names {
+        headers.remove(name);
+    }
+}
 
 /// Whether the request is of MCP 2026-07-28 or later.
 pub(crate) fn is_modern(headers: &HeaderMap) -> bool {

@@ -1,7 +1,7 @@
 //! The params of a message and their `_meta`: all members that the guard reads. Values of another type are ignored.
 use super::jsonrpc::{self, Line, Message, Token, present, string};
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use std::{collections::HashMap, ops::Range};
 use tr_core::canonical::Pointer;
 
@@ -40,6 +40,15 @@ impl<'l> Params<'l> {
     pub(crate) fn meta(&self) -> Meta<'l> {
         self.meta.and_then(|raw| jsonrpc::object(raw.get()).ok()).unwrap_or_default()
     }
+}
+
+/// What a request of this version says of its client.
+pub(crate) fn client_meta(request: &[u8]) -> Map<String, Value> {
+    let Line::One(message) = jsonrpc::read(request) else { return Map::new() };
+    let meta = Params::of(&message).meta.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let mut meta: Map<String, Value> = meta.unwrap_or_default();
+    meta.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
+    meta
 }
 
 /// The id of the request that a line cancels.

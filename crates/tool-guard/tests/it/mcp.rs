@@ -4,6 +4,7 @@
 mod admin;
 mod attribution;
 mod bad_input;
+mod checks;
 mod client;
 mod command_line;
 mod configured;

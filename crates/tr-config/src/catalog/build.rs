@@ -6,7 +6,8 @@ use super::{
 };
 use tr_core::{
     BreakerHint, DedupeScope, Effect, RetryOverride, ToolId, ToolManifest,
-    canonical::{Builder, Rules},
+    canonical::{Builder, Pointer, Rules},
+    manifest::OutcomeCheck,
 };
 use tr_wire::{
     EnvelopeFault,
@@ -29,6 +30,7 @@ pub(super) fn check_defaults(defaults: &mut Tool, faults: &mut Faults) {
         ("action", "an action", defaults.action.take().is_some()),
         ("input_schema", "a schema", defaults.input_schema.take().is_some()),
         ("default_value", "a value", defaults.default_value.take().is_some()),
+        ("check", "a check", defaults.check.take().is_some()),
         ("url", "an address", defaults.url.take().is_some()),
         ("method", "a method", defaults.method.take().is_some()),
         ("headers", "headers", defaults.headers.take().is_some()),
@@ -101,6 +103,9 @@ pub(super) fn with_defaults(
         let at = At::Member(&at, "keys");
         refuse(&At::Member(&at, "server_key_ttl"), "a tool with a `server_key`", "none", faults);
     }
+    if let Some(check) = &tool.check {
+        refuse_check(check, &tool, &At::Member(&at, "check"), faults);
+    }
     if let Some(Breaker { state: Some(_), hint: Some(hint), .. }) = &tool.breaker
         && matches!(hint, BreakerHint::Dependency | BreakerHint::Global)
     {
@@ -117,6 +122,33 @@ pub(super) fn with_defaults(
         refuse(&At::Member(&at, "scope"), expected, &found, faults);
     }
     tool
+}
+
+/// Reports what a check cannot show.
+fn refuse_check(check: &OutcomeCheck, tool: &Tool, at: &At<'_>, faults: &mut Faults) {
+    if tool.effect.is_some_and(|effect| effect != Effect::Mutating) {
+        let expected = "a tool with effect = \"mutating\": others are repeated without a check";
+        refuse(at, expected, "another effect", faults);
+    }
+    if check.matches.is_empty() {
+        refuse(&At::Member(at, "match"), "at least one member", "none", faults);
+    }
+    let server_key = tool.keys.as_ref().and_then(|keys| keys.server_key.as_ref());
+    let is_key = |param: &Pointer| {
+        Some(param) == server_key || param.tokens().last().is_some_and(is_request_key)
+    };
+    if check.not_before.is_none() && !check.matches.iter().any(|(_, param)| is_key(param)) {
+        let expected = "the place of an element's time, or a `match` with the `server_key` or an idempotency key";
+        refuse(&At::Member(at, "not_before"), expected, "neither", faults);
+    }
+}
+
+/// Whether a param of this name has a value that no other call has.
+fn is_request_key(name: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphabetic);
+    let name: String = letters.flat_map(char::to_lowercase).collect();
+    ["idempotencykey", "idempotencytoken", "requestid", "clienttoken", "clientrequestid"]
+        .contains(&&*name)
 }
 
 /// The identity of a declared tool.
@@ -179,6 +211,7 @@ pub(super) fn manifest(id: ToolId, tool: Tool) -> ToolManifest {
     manifest.server_key = keys.server_key.clone();
     manifest.server_key_ttl = keys.server_key_ttl.unwrap_or(manifest.server_key_ttl);
     manifest.rules = rules(keys);
+    manifest.check = tool.check;
     manifest.shown_in_records = tool.records.and_then(|it| it.show).unwrap_or_default();
     manifest.dependency = tool.dependency;
     manifest.required = tool.required.unwrap_or(false);

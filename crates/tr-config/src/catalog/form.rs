@@ -1,14 +1,14 @@
 //! The form of a catalogue, as it is written.
 use super::endpoint::Method;
 use super::shape::{
-    Added, Address, COUNTED, DAY, End, Inside, Jitter, JitterPercent, Lenient, Period, Program,
-    RECORDED, Share,
+    Added, Address, Anywhere, COUNTED, DAY, End, Inside, Jitter, JitterPercent, Lenient, Period,
+    Program, RECORDED, Section, Share,
 };
 use std::time::Duration;
 use tr_core::{
     BreakerHint, DedupeScope, Effect, Json, Priority, RetryOverride,
     canonical::Pointer,
-    manifest::{BreakerOrder, Capability, LoopOverride, TtlOverride},
+    manifest::{BreakerOrder, Capability, LoopOverride, OutcomeCheck, TtlOverride},
 };
 use tr_wire::read::{
     Any, AnySpan, Count, Factor, Flag, List, Map, Name, Record, Span, Text, Word, object,
@@ -73,6 +73,8 @@ object! { strict
         "ttl" => ttl: Option<TtlOverride>, Lenient<Ttl>;
         /// How errors with these codes end, whatever else is known of them.
         "classification" => classification: Option<Vec<(Box<str>, End)>>, Lenient<Added<Map<Word<End>>>>;
+        /// How a tool that only reads shows whether a call ran whose outcome is unknown.
+        "check" => check: Option<OutcomeCheck>, Lenient<Check>;
         /// What the records of its calls show.
         "records" => records: Option<Records>, Lenient<Records>;
         /// How keys and digests are made.
@@ -182,6 +184,27 @@ object! { strict
         "inflight_ms" => inflight: Option<Duration>, Lenient<Span<1, RECORDED>>;
         /// Of mutating calls of unknown outcome.
         "unknown_ms" => unknown: Option<Duration>, Lenient<Span<1, RECORDED>>;
+    }
+}
+
+object! { strict
+    /// How another tool of the same server shows whether a call ran: by exactly one element of an array in its answer that
+    /// agrees with the call's params and is not older than the call.
+    struct Check for OutcomeCheck {
+        /// The tool that is asked; it must only read.
+        "tool" => tool: Box<str>, Name;
+        /// Its arguments, each with its place in the call's params, such as `{ order = "/order_id" }`.
+        "args" => args: Vec<(Box<str>, Pointer)>, Section<Map<Inside>>;
+        /// Where in the answer the array is, such as `/payments`: in `structuredContent`, else in its one text, read as JSON.
+        "found" => found: Pointer, Anywhere;
+        /// Members of an element, by name or as JSON pointers, each with the place of the same value in the call's params.
+        "match" => matches: Vec<(Box<str>, Pointer)>, Map<Inside>;
+        /// Where in an element the time is when it came to be, such as `/created_at`. It may be absent only if `match` has a
+        /// param that no other call has: the `server_key`, or an idempotency key.
+        "not_before" => not_before: Option<Pointer>, Lenient<Inside>;
+        /// That long after the call, an answer without a match says that it did not run, such as `"30s"`. Without it
+        /// absence says nothing.
+        "absent_after" => absent_after: Option<Duration>, Lenient<Period>;
     }
 }
 

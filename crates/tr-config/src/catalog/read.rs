@@ -6,6 +6,7 @@ use super::{
     relations::{Declared, relate},
 };
 use std::mem;
+use tr_core::Effect;
 use tr_wire::read::{At, Faults, Language, Shape as _, configuration};
 
 impl ToolCatalog {
@@ -77,6 +78,16 @@ pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
         let mut entry = super::Entry::new(manifest, &at, faults);
         entry.endpoint = endpoint;
         entries.push(entry);
+    }
+    for entry in &entries {
+        let Some(check) = &entry.manifest.check else { continue };
+        let asked = entries.iter().find(|it| it.manifest.tool.name() == &*check.tool);
+        if asked.is_some_and(|it| it.manifest.effect.is_some_and(|it| it != Effect::ReadOnly)) {
+            let at = At::Member(&TOOLS, entry.manifest.tool.name());
+            let at = At::Member(&at, "check");
+            let expected = "a tool with effect = \"read_only\"";
+            refuse(&At::Member(&at, "tool"), expected, "another effect", faults);
+        }
     }
     ToolCatalog::of(entries, form.undeclared_effect)
 }

@@ -118,6 +118,13 @@ shape! {
 }
 
 shape! {
+    /// A JSON pointer, which may be that of the whole.
+    pub(crate) Anywhere => Pointer, "a JSON pointer, such as \"/payments\", or \"\" for the whole answer",
+    |source| source.text().and_then(|text| text.parse().ok()),
+    { "type": "string", "pattern": "^(/([^~/]|~[01])*)*$" }
+}
+
+shape! {
     /// A time with its unit.
     pub(crate) Period => Duration, "a time of at most 24 hours with its unit, such as \"60s\"",
     |source| source.text().and_then(|text| period(&text)),

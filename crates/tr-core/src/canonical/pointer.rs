@@ -12,7 +12,7 @@ use std::{fmt, str::FromStr};
 /// assert_eq!(pointer.to_string(), "/a~1b/0");
 /// # Ok::<_, tr_core::canonical::PointerError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer(Box<[Box<str>]>);
 
 /// A text that is no JSON pointer: it neither is empty nor starts with `/`, or a `~` in it stands

@@ -17,7 +17,7 @@ use crate::{
     front::events::{EVENTS, are_taken, ended, event},
     wire::{
         guess::answered,
-        http_names::{is_modern, status_of},
+        http_names::{KEY, NAME, PARAM, is_modern, remove, status_of},
         jsonrpc::{self, NOT_FORWARDED, Token},
         lines::Item,
         params::cancelled,
@@ -76,6 +76,8 @@ struct Open {
     attempt: Option<Sent>,
     /// Whether it cancels a request: what the server says of it is not for the client.
     is_note: bool,
+    /// Whether it is a call of the guard's own: nothing of its response is for the client.
+    is_ours: bool,
     hearing: EventStream,
 }
 
@@ -223,11 +225,16 @@ impl<B: Backend> CallExchange<B> {
             }
             (id, is_note) = (Some(cancelled), true);
         }
-        let posted = Posted { headers: self.headers.clone(), body: line, attempt: attempt.clone() };
+        let asks = attempt.as_ref().and_then(|attempt| attempt.asks.as_deref());
+        let (is_ours, mut headers) = (asks.is_some(), self.headers.clone());
+        if let Some(tool) = asks {
+            for_own_call(&mut headers, tool);
+        }
+        let posted = Posted { headers, body: line, attempt: attempt.clone() };
         let presence = attempt.is_some().then_some(&self.client.presence);
         let hearing = self.behind.post(posted, presence);
         let id = id.unwrap_or_else(|| self.id.clone());
-        self.open.push(Open { id, attempt, is_note, hearing });
+        self.open.push(Open { id, attempt, is_note, is_ours, hearing });
     }
 
     /// Sends the client a message of the proxy's.
@@ -278,7 +285,16 @@ impl<B: Backend> CallExchange<B> {
             }
             return;
         }
+        let is_ours = self.open[at].is_ours;
         match heard {
+            Some(ServerEvent::Head(..) | ServerEvent::Between(_)) if is_ours => {}
+            Some(ServerEvent::Message { line, .. }) if is_ours => {
+                self.proxy.on_server(&Item::Line(line));
+            }
+            Some(ServerEvent::Refused(refusal)) if is_ours => {
+                let open = self.open.remove(at);
+                self.proxy.on_failed(&open.id, refused(refusal.status()));
+            }
             None => {
                 let open = self.open.remove(at);
                 // Nothing answers it any more: it has ended already, if it was answered.
@@ -343,6 +359,7 @@ impl<B: Backend> CallExchange<B> {
     /// declared as cancellable, once no other client waits for it: by this order.
     fn on_cut(&mut self) -> Option<Bytes> {
         self.client.presence.gone();
+        self.proxy.client_left();
         if let Some(call) = self.client.take() {
             call.cut();
         }
@@ -357,6 +374,14 @@ fn head_of(answer: &[u8]) -> Option<(StatusCode, HeaderMap)> {
     let status = status_of(jsonrpc::error_code(answer)?);
     let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (status != StatusCode::OK).then(|| (status, headers.into_iter().collect()))
+}
+
+/// The headers of the client's call for one of the guard's own.
+fn for_own_call(headers: &mut HeaderMap, tool: &str) {
+    remove(headers, |name| name.starts_with(PARAM) || name == KEY);
+    if let Some(name) = headers.get_mut(NAME) {
+        *name = HeaderValue::from_str(tool).unwrap_or_else(|_| HeaderValue::from_static(""));
+    }
 }
 
 fn refused(status: StatusCode) -> Failure {

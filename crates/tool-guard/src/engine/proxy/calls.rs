@@ -19,15 +19,22 @@ type Running = Pin<Box<dyn Future<Output = Finished> + Send>>;
 pub(crate) struct Calls {
     wire: Arc<ServerLink>,
     running: FuturesUnordered<Running>,
+    /// What goes on after a call has ended; nothing waits for it.
+    beside: FuturesUnordered<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Calls {
     pub(super) fn new(wire: Arc<ServerLink>) -> Self {
-        Self { wire, running: FuturesUnordered::new() }
+        Self { wire, running: FuturesUnordered::new(), beside: FuturesUnordered::new() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.running.is_empty()
+    }
+
+    /// Adds what goes on after a call has ended.
+    pub(super) fn go_on(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        self.beside.push(Box::pin(work));
     }
 
     /// Adds a call. It is begun at once, so it keeps its place before the client's next line. May return
@@ -53,6 +60,7 @@ impl Calls {
             if let Poll::Ready(Some(finished)) = self.running.poll_next_unpin(cx) {
                 return Poll::Ready(Some(finished));
             }
+            while let Poll::Ready(Some(())) = self.beside.poll_next_unpin(cx) {}
             if self.wire.lock().outbox.is_empty() { Poll::Pending } else { Poll::Ready(None) }
         });
         unconstrained(step).await

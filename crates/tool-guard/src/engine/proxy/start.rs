@@ -1,6 +1,7 @@
 //! The start of a call: its identity, the calls that block it, and its record.
 use super::{Finished, Proxy};
 use crate::engine::{
+    asking::Checked,
     equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
     identified::{self, PARAMS, noted},
@@ -64,9 +65,13 @@ impl Proxy {
             [exact, identity::likeness(&call, exact)]
         });
         let has_key = call.manifest().is_some_and(|tool| tool.server_key.is_some());
-        let is_kept = own.is_some() && (store.is_some() || call.is_identified() || has_key);
+        mcp.checked = if is_ours { Checked::of(&call).map(Arc::new) } else { None };
+        let is_asked_for = has_key || mcp.checked.is_some();
+        let is_kept = own.is_some() && (store.is_some() || call.is_identified() || is_asked_for);
         if let Some(digests) = digests.filter(|_| is_kept) {
-            call.parts_mut().idempotency.about = Some(self.about(&call, digests));
+            let checked = mcp.checked.as_ref().map(|it| it.noted()).unwrap_or_default();
+            call.parts_mut().idempotency.about =
+                Some([&*self.about(&call, digests), &checked].concat().into());
         }
         mcp.trace = Trace {
             record: own.filter(|_| store.is_some() && !call.parts().idempotency.in_process),
@@ -105,6 +110,7 @@ impl Proxy {
         // A call of another credential may have its id.
         let named = own.filter(|_| call.is_identified() || self.client.is_over_http());
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
+        let asker = mcp.checked.is_some().then(|| self.asker());
         let is_in_conversation = self.client.is_in_conversation(&call);
         let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
         let run = async move {
@@ -139,6 +145,7 @@ impl Proxy {
                     if is_ours {
                         server_key::put(&mut mcp, &mut call, record.as_ref());
                     }
+                    mcp.checked.iter().for_each(|it| it.begin(&wire));
                     match named {
                         Some(key) => identified::run(&wire, key, (call, record), stack).await,
                         None => stack.oneshot(call).await,
@@ -147,6 +154,9 @@ impl Proxy {
                 Err(not_compared) => Err(not_compared.into()),
             };
             server_key::settle(&wire, &mcp, &mut end).await;
+            if let Some(asker) = asker {
+                end = asker.ended(&mcp, end).await;
+            }
             if let Some(counted) = counted {
                 counted.end(&end);
             }

@@ -80,6 +80,8 @@ pub(crate) struct BlockedByEqual {
     pub(super) earlier: Earlier,
     /// That call's record.
     pub(super) key: Option<Key>,
+    /// The key of that call, with or without a record that outlives the guard.
+    call: Option<Key>,
     /// For how long it is still blocked; zero if that is not known.
     left: Duration,
     /// The tool, if its effect is not declared.
@@ -89,7 +91,7 @@ pub(crate) struct BlockedByEqual {
 impl BlockedByEqual {
     pub(crate) fn by(earlier: Earlier, key: Option<Key>, left: Duration) -> Self {
         let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);
-        Self { facts, earlier, key, left, undeclared: None }
+        Self { facts, earlier, key, call: key, left, undeclared: None }
     }
 
     /// Blocked by the cut-off call of another client; nothing is known of its end while it runs.
@@ -100,6 +102,16 @@ impl BlockedByEqual {
             }
             _ => Self::by(Earlier::Running, None, Duration::ZERO),
         }
+    }
+
+    /// The call under this key blocks it.
+    pub(super) fn of_call(self, key: Key) -> Self {
+        Self { call: Some(key), ..self }
+    }
+
+    /// The key of the call that blocks it, if it has one.
+    pub(crate) const fn call(&self) -> Option<Key> {
+        self.call
     }
 
     /// Its record cannot be read.

@@ -5,10 +5,11 @@ use crate::{
         out::{Outgoing, Sent},
         server_event::{EventStream, Posted, ServerEvent},
     },
-    servers::upstream::{Upstream, client_meta},
+    servers::upstream::Upstream,
     wire::{
         batch,
         jsonrpc::{self, Line, MISMATCH, Token, error_code},
+        params::client_meta,
     },
 };
 use bytes::Bytes;

@@ -1,5 +1,8 @@
 //! Headers on their way through the guard.
-use crate::front::access::text;
+use crate::{
+    front::access::text,
+    wire::http_names::{PARAM, remove},
+};
 use hyper::{
     HeaderMap,
     header::{
@@ -24,8 +27,6 @@ const OF_CONNECTION: [HeaderName; 10] = [
     UPGRADE,
 ];
 
-/// The headers that repeat arguments.
-pub(super) const PARAM: &str = "mcp-param-";
 /// The guard's own headers.
 const OWN: &str = "x-tool-guard-";
 
@@ -39,14 +40,6 @@ pub(crate) fn without_connection(headers: &mut HeaderMap) {
         .filter_map(|name| name.trim().parse().ok())
         .collect();
     for name in named.iter().chain(&OF_CONNECTION).chain(&[PROXY_AUTHENTICATE]) {
-        headers.remove(name);
-    }
-}
-
-/// Removes the headers with such names.
-pub(super) fn remove(headers: &mut HeaderMap, is_one: impl Fn(&str) -> bool) {
-    let names: Vec<_> = headers.keys().filter(|name| is_one(name.as_str())).cloned().collect();
-    for name in names {
         headers.remove(name);
     }
 }

@@ -1,16 +1,15 @@
 //! The request before a mutating call: it changes nothing, and shows whether the server still knows the session.
-use super::headers::{PARAM, remove};
 use crate::{
     front::access::text,
     wire::{
-        http_names::{KEY, METHOD, NAME, VERSION},
+        http_names::{KEY, METHOD, NAME, PARAM, VERSION, remove},
         jsonrpc::{self, Line, Message},
-        params::Params,
+        params::client_meta,
     },
 };
 use bytes::Bytes;
 use hyper::{HeaderMap, header::HeaderValue};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 /// The request before the call with these headers: `ping`, or `server/discover` where there are no sessions.
 pub(super) fn probe(
@@ -36,15 +35,6 @@ pub(super) fn probe(
     (headers, body.to_string().into(), id)
 }
 
-/// What a request of this version says of its client.
-pub(crate) fn client_meta(request: &[u8]) -> Map<String, Value> {
-    let Line::One(message) = jsonrpc::read(request) else { return Map::new() };
-    let meta = Params::of(&message).meta.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let mut meta: Map<String, Value> = meta.unwrap_or_default();
-    meta.retain(|name, _| name.starts_with("io.modelcontextprotocol/"));
-    meta
-}
-
 /// The refusal of the probe as that of the call: under the call's id.
 pub(super) fn as_of_call(refusal: &Bytes, probe: &str, call: &[u8]) -> Bytes {
     // No other text of the refusal is like the probe's random id.
@@ -60,6 +50,7 @@ pub(super) fn as_of_call(refusal: &Bytes, probe: &str, call: &[u8]) -> Bytes {
 mod tests {
     use super::*;
     use hyper::header::HeaderName;
+    use serde_json::Value;
 
     const CALL: &[u8] = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"pay","_meta":{"progressToken":1,"io.modelcontextprotocol/clientInfo":{"name":"c"}}}}"#;
 

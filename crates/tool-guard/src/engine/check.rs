@@ -1,0 +1,231 @@
+//! Whether a call ran whose outcome is unknown, by what another tool answers; pure.
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::{collections::VecDeque, sync::Mutex};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use tr_core::{canonical::Digest, internal::lock, manifest::OutcomeCheck};
+
+/// Under this name a record notes what is asked of its call.
+pub(crate) const NOTED: &str = "check";
+
+/// What is asked about a call is kept in its record, up to this many bytes.
+const MOST: usize = 4_096;
+
+/// An element of this much time before the call, in milliseconds, may be of the call: clocks differ.
+const DOUBTFUL: u64 = 60_000;
+
+/// What is asked about one call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Question {
+    /// Tells two calls of one moment apart.
+    pub(crate) nonce: u64,
+    /// When the call began, in milliseconds since 1970.
+    pub(crate) since: u64,
+    /// The arguments of the tool that is asked.
+    pub(crate) args: Map<String, Value>,
+    /// What the members of an element must be, in the order of the check's.
+    pub(crate) values: Vec<Value>,
+}
+
+/// What an answer shows.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Shown {
+    /// The call ran: this is its effect.
+    Ran(Value),
+    /// The call did not run.
+    DidNotRun,
+    /// Neither yet, for this reason.
+    NotYet(&'static str),
+    /// Neither, and asking again does not help.
+    Nothing(&'static str),
+}
+
+impl Question {
+    /// What is asked about a call with these params that begins now; `None` if they lack what it needs, or are too long.
+    pub(crate) fn of(check: &OutcomeCheck, params: &str, since: u64, nonce: u64) -> Option<Self> {
+        let params: Value = serde_json::from_str(params).ok()?;
+        let value = |at: &dyn std::fmt::Display| {
+            params.pointer(&at.to_string()).filter(|value| !value.is_null()).cloned()
+        };
+        let args = check.args.iter().map(|(name, at)| Some((name.to_string(), value(at)?)));
+        let values = check.matches.iter().map(|(_, at)| value(at));
+        let (args, values) = (args.collect::<Option<_>>()?, values.collect::<Option<_>>()?);
+        let question = Self { nonce, since, args, values };
+        (question.to_string().len() <= MOST).then_some(question)
+    }
+
+    /// What equal calls have in common.
+    pub(crate) fn digest(&self, tool: &str) -> Digest {
+        Digest::of_bytes(format!("{tool}\n{}", Value::from(self.values.clone())))
+    }
+}
+
+impl std::fmt::Display for Question {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| std::fmt::Error)?)
+    }
+}
+
+/// What the result of `tools/call`, a success, shows at this time, in milliseconds since 1970.
+pub(crate) fn judge(check: &OutcomeCheck, asked: &Question, result: &Value, now: u64) -> Shown {
+    let Some(document) = document(result) else {
+        return Shown::Nothing("its answer has neither structuredContent nor one text of JSON");
+    };
+    let Some(Value::Array(elements)) = document.pointer(&check.found.to_string()) else {
+        return Shown::Nothing("its answer has no array at `found`");
+    };
+    if has_more(result, elements.len()) || has_more(&document, elements.len()) {
+        return Shown::Nothing("its answer has a further page");
+    }
+    let (mut all_comparable, mut ran) = (true, Vec::new());
+    for element in elements {
+        let theirs = check.matches.iter().map(|(name, _)| member(element, name));
+        let pairs: Vec<_> = theirs.zip(&asked.values).collect();
+        let is_comparable = |(theirs, ours): &(Option<&Value>, &Value)| {
+            theirs.is_some_and(|it| std::mem::discriminant(it) == std::mem::discriminant(*ours))
+        };
+        all_comparable &= pairs.iter().all(is_comparable);
+        if !pairs.iter().all(|(theirs, ours)| theirs.is_some_and(|theirs| is_same(theirs, ours))) {
+            continue;
+        }
+        if let Some(at) = &check.not_before {
+            let Some((from, to)) = element.pointer(&at.to_string()).and_then(time_of) else {
+                return Shown::Nothing("the time of an element that agrees cannot be read");
+            };
+            if to <= asked.since.saturating_sub(DOUBTFUL) {
+                continue;
+            }
+            if from < asked.since || from > now + DOUBTFUL {
+                return Shown::Nothing("an element that agrees may be older than the call");
+            }
+        }
+        ran.push(element);
+    }
+    let is_due = |after| now.saturating_sub(asked.since) >= tr_core::internal::millis(after);
+    match ran[..] {
+        [element] => Shown::Ran(element.clone()),
+        [_, ..] => Shown::Nothing("several elements agree"),
+        [] if !all_comparable => Shown::Nothing("its elements cannot be compared"),
+        [] if check.absent_after.is_some_and(is_due) => Shown::DidNotRun,
+        [] => Shown::NotYet("no element agrees"),
+    }
+}
+
+/// The document in a result: its structured content, else its only text, as JSON.
+fn document(result: &Value) -> Option<Value> {
+    match result.get("structuredContent") {
+        Some(document) if !document.is_null() => Some(document.clone()),
+        _ => {
+            let [block] = &result.get("content")?.as_array()?[..] else { return None };
+            serde_json::from_str(block.get("text")?.as_str()?).ok()
+        }
+    }
+}
+
+/// A member by its name or JSON pointer.
+fn member<'e>(element: &'e Value, name: &str) -> Option<&'e Value> {
+    if name.starts_with('/') { element.pointer(name) } else { element.get(name) }
+}
+
+/// Numbers are the same however they are written.
+fn is_same(theirs: &Value, ours: &Value) -> bool {
+    match (theirs.as_f64(), ours.as_f64()) {
+        (Some(theirs_value), Some(ours_value)) if theirs.is_f64() || ours.is_f64() => {
+            // Beyond it, a number with a fraction stands for several whole ones.
+            theirs_value.abs() < 9e15 && theirs_value.total_cmp(&ours_value).is_eq()
+        }
+        _ => theirs == ours,
+    }
+}
+
+/// Whether an answer that shows so many elements says that there are more.
+fn has_more(answer: &Value, shown: usize) -> bool {
+    let Value::Object(members) = answer else { return false };
+    members.iter().any(|(name, value)| says_more(name, value, shown) || has_more(value, shown))
+}
+
+fn says_more(name: &str, value: &Value, shown: usize) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphabetic);
+    let name: String = letters.flat_map(char::to_lowercase).collect();
+    let is_above = |most: usize| value.as_u64().is_some_and(|number| number > most as u64);
+    match &*name {
+        "hasmore" | "hasnext" | "hasnextpage" | "more" | "moreresults" | "truncated"
+        | "istruncated" | "incomplete" | "incompleteresults" => *value == Value::Bool(true),
+        "next" | "nextcursor" | "nextpage" | "nextpagetoken" | "nexttoken" | "nextlink"
+        | "nexturl" | "nextoffset" | "continuation" | "continuationtoken" => match value {
+            Value::Null | Value::Bool(false) => false,
+            Value::String(text) => !text.is_empty(),
+            _ => true,
+        },
+        "total" | "totalcount" | "totalitems" | "totalresults" | "totalhits" | "count" => {
+            is_above(shown)
+        }
+        "totalpages" | "pagecount" | "pages" => is_above(1),
+        _ => false,
+    }
+}
+
+/// The span in which a time lies, in milliseconds since 1970: a text is as exact as it is written.
+fn time_of(value: &Value) -> Option<(u64, u64)> {
+    const SECOND: u64 = 1_000;
+    let (from, exact) = match value {
+        Value::String(text) => {
+            // As SQL has it.
+            let text = text.trim().replacen(' ', "T", 1);
+            let time = OffsetDateTime::parse(&text, &Rfc3339).ok()?.unix_timestamp_nanos();
+            let digits = text
+                .split_once('.')
+                .map_or(0, |(_, fraction)| fraction.bytes().take_while(u8::is_ascii_digit).count());
+            (u64::try_from(time / 1_000_000).ok()?, SECOND / 10_u64.pow(digits.min(3) as u32))
+        }
+        Value::Number(number) => match number.as_u64() {
+            Some(ms @ 100_000_000_000..=100_000_000_000_000) => (ms, 1),
+            Some(seconds @ ..100_000_000_000) => (seconds * SECOND, SECOND),
+            Some(_) => return None,
+            None => {
+                let seconds = number.as_f64().filter(|it| (0.0..1e11).contains(it))?;
+                ((seconds * 1e3) as u64, 1)
+            }
+        },
+        _ => return None,
+    };
+    Some((from, from + exact))
+}
+
+/// Calls that were made within the last minutes, and what can be asked about them: an effect is of one of them.
+#[derive(Debug, Default)]
+pub(crate) struct Made(Mutex<VecDeque<(Digest, Question)>>);
+
+impl Made {
+    /// How many are kept, and for how long in milliseconds.
+    const MOST: usize = 10_000;
+    const DURING: u64 = 3_600_000;
+
+    /// A call is made.
+    pub(crate) fn begin(&self, tool: &str, question: &Question) {
+        let mut made = lock(&self.0);
+        let is_old = |it: &(Digest, Question)| it.1.since + Self::DURING < question.since;
+        while made.len() >= Self::MOST || made.front().is_some_and(is_old) {
+            made.pop_front();
+        }
+        made.push_back((question.digest(tool), question.clone()));
+    }
+
+    /// The call did not run.
+    pub(crate) fn did_not_run(&self, question: &Question) {
+        lock(&self.0).retain(|(_, made)| made.nonce != question.nonce);
+    }
+
+    /// Whether another call was made whose effect is like that of this one, since shortly before it.
+    pub(crate) fn has_twin(&self, tool: &str, question: &Question) -> bool {
+        let digest = question.digest(tool);
+        lock(&self.0).iter().any(|(made, other)| {
+            *made == digest
+                && other.nonce != question.nonce
+                && other.since + DOUBTFUL >= question.since
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

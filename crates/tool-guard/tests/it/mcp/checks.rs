@@ -1,0 +1,239 @@
+//! Calls of unknown outcome that another tool of the server tells of.
+use super::client::{BIN, Client, ledger, text, until};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Pays and lists what was paid. The files beside the ledger say what goes wrong: with `dies` it pays and ends, with `fails`
+/// it ends and pays nothing, with `lost` it pays and says that it may have; with `hidden` a payment is not listed yet; `page`
+/// says that there is more, `broken` fails the list.
+const SERVER: &str = r#"field() { printf %s "$line" | sed -n "s/.*\"$1\":\(\"[^\"]*\"\|[0-9]*\).*/\1/p"; }
+say() { echo '{"jsonrpc":"2.0","id":'$id',"result":{'"$1"'}}'; }
+pay() { echo '{"order":'$(field order)',"amount":'$(field amount)',"at":'$(date +%s%3N)'},' >> "$LEDGER"; }
+while read -r line; do
+id=$(field id)
+case "$line" in
+*'"tools/list"'*) say '"tools":[{"name":"pay","inputSchema":{}},{"name":"list_payments","annotations":{"readOnlyHint":true},"inputSchema":{}}]';;
+*'"list_payments"'*)
+    echo "$line" >> "$LEDGER.asked"
+    if [ -e "$LEDGER.broken" ]; then say '"isError":true,"content":[]'; continue; fi
+    [ -e "$LEDGER.page" ] && more=',"next_cursor":"2"' || more=
+    [ -e "$LEDGER.hidden" ] && all= || all=$(cat "$LEDGER" 2>/dev/null | tr -d '\n' | sed 's/,$//')
+    say '"content":[],"structuredContent":{"payments":['"$all"']'"$more"'}';;
+*'"tools/call"'*)
+    if [ -e "$LEDGER.fails" ]; then rm "$LEDGER.fails"; exit 7; fi
+    pay
+    if rm "$LEDGER.twice" 2>/dev/null; then pay; fi
+    if rm "$LEDGER.dies" 2>/dev/null; then exit 7; fi
+    if rm "$LEDGER.lost" 2>/dev/null; then say '"isError":true,"content":[{"type":"text","text":"HTTP 503: lost"}]'; else
+    say '"content":[{"type":"text","text":"paid"}]'; fi;;
+*'"id"'*) say '"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}';;
+esac
+done"#;
+
+const CHECK: &str = r#"[tools.pay]
+effect = "mutating"
+[tools.pay.check]
+tool = "list_payments"
+args = { order = "/order" }
+found = "/payments"
+match = { order = "/order", amount = "/amount" }
+not_before = "/at"
+"#;
+
+struct Shop {
+    client: Client,
+    ledger: PathBuf,
+    options: Vec<String>,
+}
+
+impl Shop {
+    fn new(more: &str, options: &[&str]) -> Self {
+        let ledger = ledger();
+        let catalog = ledger.with_extension("toml");
+        fs::write(&catalog, [CHECK, more].concat()).unwrap();
+        let mut all = vec!["--catalog".into(), catalog.to_str().unwrap().into()];
+        all.extend(options.iter().map(|it| (*it).to_owned()));
+        Self { client: Self::start(&ledger, &all), ledger, options: all }
+    }
+
+    fn start(ledger: &Path, options: &[String]) -> Client {
+        let mut command = Command::new(BIN);
+        command
+            .arg("mcp")
+            .args(["--restart", "crash"])
+            .args(options)
+            .args(["--", "sh", "-c", SERVER])
+            .env("LEDGER", ledger);
+        // It names the conversation, which outlives the guard.
+        command.env("CLAUDE_PROJECT_DIR", "/home/user/shop");
+        let mut client = Client::start(command, ledger.to_owned());
+        client.request("i", "initialize", json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } }));
+        client.answer("i");
+        client.list_tools();
+        client
+    }
+
+    /// Another guard on the same records.
+    fn again(&mut self) {
+        let ledger = ledger();
+        fs::rename(&self.ledger, &ledger).unwrap();
+        fs::rename(self.ledger.with_extension("state"), ledger.with_extension("state")).unwrap();
+        self.client = Self::start(&ledger, &self.options);
+        self.ledger = ledger;
+    }
+
+    fn set(&self, file: &str) {
+        fs::write(self.ledger.with_extension(file), "").unwrap();
+    }
+
+    fn unset(&self, file: &str) {
+        fs::remove_file(self.ledger.with_extension(file)).unwrap();
+    }
+
+    fn send(&mut self, id: u32, meta: Value) {
+        let arguments = json!({ "order": "A1", "amount": 42 });
+        let params = json!({ "name": "pay", "arguments": arguments, "_meta": meta });
+        self.client.request(id, "tools/call", params);
+    }
+
+    fn pay(&mut self, id: u32, meta: Value) -> String {
+        self.send(id, meta);
+        text(&self.client.answer(id))
+    }
+
+    fn paid(&self) -> usize {
+        fs::read_to_string(&self.ledger).map_or(0, |paid| paid.lines().count())
+    }
+
+    fn asked(&self) -> String {
+        fs::read_to_string(self.ledger.with_extension("asked")).unwrap_or_default()
+    }
+}
+
+/// A new id of the model's.
+fn by_model(id: u32) -> Value {
+    json!({ "claudecode/toolUseId": format!("toolu_01A09q90qw90lq9178{id:05}c") })
+}
+
+#[test]
+fn a_caller_that_waits_is_told_that_its_call_ran_and_so_is_each_repeat() {
+    for (fault, records, meta) in [
+        ("dies", "memory", json!({ "idempotencyKey": "order-42" })),
+        ("dies", "memory", json!({})),
+        ("lost", "memory", by_model(1)),
+        ("lost", "durable", by_model(1)),
+        ("dies", "durable", json!({ "idempotencyKey": "order-42" })),
+        ("dies", "durable", json!({})),
+    ] {
+        let options: &[&str] = if records == "memory" { &["--records", "memory"] } else { &[] };
+        let mut shop = Shop::new("", options);
+        shop.set(fault);
+        let told = shop.pay(1, meta.clone());
+        assert!(
+            told.contains("[SETTLED]") && told.contains(r#""amount":42"#),
+            "{fault} {meta} {told}"
+        );
+        assert!(shop.asked().contains(r#""arguments":{"order":"A1"}"#), "{}", shop.asked());
+        if meta.get("idempotencyKey").is_some() {
+            assert!(shop.pay(2, meta).contains("[SETTLED]"));
+            assert_eq!(shop.paid(), 1);
+        }
+    }
+}
+
+#[test]
+fn what_is_listed_only_later_answers_the_equal_call_after() {
+    let mut shop = Shop::new("", &["--records", "memory"]);
+    shop.set("hidden");
+    shop.set("dies");
+    assert!(shop.pay(1, json!({})).contains("may have run"));
+    shop.unset("hidden");
+    shop.client.log_until(|log| log.contains("check_settled"));
+    let told = shop.pay(2, json!({}));
+    assert!(told.contains("[SETTLED]") && told.contains("[LATE ANSWER]"), "{told}");
+    assert_eq!(shop.paid(), 1);
+}
+
+#[test]
+fn after_the_guard_was_killed_the_next_one_asks_for_whoever_repeats_the_call() {
+    for (first, second) in [
+        (json!({ "idempotencyKey": "order-42" }), json!({ "idempotencyKey": "order-42" })),
+        (by_model(1), by_model(1)),
+        (by_model(1), by_model(2)),
+    ] {
+        let mut shop = Shop::new("", &[]);
+        // Nothing shows it before the guard dies.
+        shop.set("hidden");
+        shop.set("dies");
+        shop.send(1, first);
+        until("the payment", || (shop.paid() == 1).then_some(()));
+        shop.client.kill();
+        shop.again();
+        let told = shop.pay(2, second.clone());
+        assert!(told.contains("[SETTLED]"), "{second} {told}");
+        assert_eq!(shop.paid(), 1);
+    }
+}
+
+#[test]
+fn what_is_in_doubt_stays_unknown_and_nothing_runs_again() {
+    for doubt in ["page", "broken", "twice"] {
+        let mut shop = Shop::new("", &[]);
+        shop.set(doubt);
+        shop.set("dies");
+        let told = shop.pay(1, json!({ "idempotencyKey": "k" }));
+        assert!(told.contains("may have run") && told.contains("[record"), "{doubt} {told}");
+        let paid = shop.paid();
+        let told = shop.pay(2, json!({ "idempotencyKey": "k" }));
+        assert!(told.contains("[record"), "{doubt} {told}");
+        assert_eq!(shop.paid(), paid);
+    }
+}
+
+/// The effect of one payment does not stand for another that was made at the same time.
+#[test]
+fn an_effect_is_not_taken_for_that_of_an_equal_call() {
+    let mut shop = Shop::new("", &[]);
+    shop.set("fails");
+    shop.set("hidden");
+    shop.send(1, json!({ "idempotencyKey": "one" }));
+    until("the crash", || (!shop.ledger.with_extension("fails").exists()).then_some(()));
+    shop.unset("hidden");
+    let second = until("the second payment", || {
+        let told = shop.pay(2, json!({ "idempotencyKey": "two" }));
+        (!told.contains("started again")).then_some(told)
+    });
+    assert_eq!(second, "paid");
+    let told = text(&shop.client.answer(1));
+    assert!(told.contains("may have run"), "{told}");
+    assert_eq!(shop.paid(), 1);
+}
+
+#[test]
+fn absence_lets_it_run_again_only_where_that_is_declared() {
+    for (declared, again) in [("absent_after = \"1s\"\n", true), ("", false)] {
+        let mut shop = Shop::new(declared, &[]);
+        shop.set("fails");
+        let told = shop.pay(1, json!({ "idempotencyKey": "k" }));
+        assert_eq!(told.contains("did not run"), again, "{told}");
+        assert_eq!(told.contains("may have run"), !again, "{told}");
+        let told = shop.pay(2, json!({ "idempotencyKey": "k" }));
+        assert_eq!((told == "paid", shop.paid()), (again, usize::from(again)), "{told}");
+    }
+}
+
+#[test]
+fn a_tool_that_may_change_something_is_not_asked() {
+    let more = "[tools.list_payments]\neffect = \"mutating\"\n";
+    let ledger = ledger();
+    let catalog = ledger.with_extension("toml");
+    fs::write(&catalog, [CHECK, more].concat()).unwrap();
+    let mut refused = Command::new(BIN);
+    refused.args(["mcp", "--catalog", catalog.to_str().unwrap(), "--", "true"]);
+    let said = String::from_utf8(refused.output().unwrap().stderr).unwrap();
+    assert!(said.contains("/check/tool") && said.contains("read_only"), "{said}");
+}

@@ -1,0 +1,30 @@
+//! What the server's tools answer.
+use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub(super) fn listed(wants_header: bool) -> Value {
+    let mut order = json!({ "type": "string" });
+    if wants_header {
+        order["x-mcp-header"] = "Order".into();
+    }
+    let schema = json!({ "type": "object", "properties": { "order": order } });
+    let tool = |name: &str, annotations: Value| json!({ "name": name, "inputSchema": schema, "annotations": annotations });
+    let reads = || json!({ "readOnlyHint": true });
+    json!({ "tools": [tool("pay", json!({})), tool("balance", reads()), tool("payments", reads())],
+            "ttlMs": 60_000, "cacheScope": "private" })
+}
+
+/// A call that is executed now.
+pub(super) fn executed(params: &Value) -> Value {
+    let mut executed = params.clone();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    executed["at"] = u64::try_from(now.as_millis()).unwrap().into();
+    executed
+}
+
+/// The result of `payments`.
+pub(super) fn payments(executed: &[Value]) -> Value {
+    let paid = executed.iter().filter(|it| it["name"] == "pay");
+    let paid = paid.map(|it| json!({ "order": it["arguments"]["order"], "at": it["at"] }));
+    json!({ "content": [], "structuredContent": { "payments": paid.collect::<Vec<_>>() } })
+}
