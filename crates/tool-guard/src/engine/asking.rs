@@ -1,7 +1,7 @@
 //! Asks a tool that only reads whether a call ran whose outcome is unknown, and settles its record.
 use super::{
     call::McpCall,
-    check::{self, NOTED, Question, Shown},
+    check::{self, Checked, NOTED, Question, Shown},
     effects::Effects,
     failure::Failure,
     in_flight::{Claim, PendingAnswer},
@@ -31,7 +31,7 @@ use tr_core::{
 
 type End = Result<ToolOutcome, BoxError>;
 
-/// The pauses before a caller that waits is told that the outcome is unknown.
+/// The pauses before a caller that waits learns that the outcome is unknown.
 const WHILE_WAITED_FOR: [Duration; 5] = [
     Duration::ZERO,
     Duration::from_millis(250),
@@ -50,56 +50,11 @@ const UNTIL: Duration = Duration::from_secs(600);
 /// How much of an element a model is shown, in characters.
 const SHOWN: usize = 2_000;
 
-/// A call of a tool with a check.
-#[derive(Clone, Debug)]
-pub(crate) struct Checked {
-    tool: Arc<ToolManifest>,
-    question: Question,
-    /// The key of its record.
-    own: Option<Key>,
-    /// Its record ends with it, since its weak id may name another call then.
-    is_brief: bool,
-}
-
 /// Asks for one client.
 #[derive(Clone)]
 pub(super) struct Asker {
     pub(super) link: Arc<ServerLink>,
     pub(super) effects: Arc<Mutex<Effects>>,
-}
-
-impl Checked {
-    /// The call, if its tool has a check that can be asked about it.
-    pub(super) fn of(call: &ToolCall) -> Option<Self> {
-        let tool = call.parts().manifest.clone()?;
-        let params = call.parts().params.get();
-        let (since, nonce) = (SystemClock.unix_ms(), fastrand::u64(..));
-        let question = Question::of(tool.check.as_ref()?, params, since, nonce)?;
-        let about = &call.parts().idempotency;
-        let is_brief = about.ttls.done == Some(Duration::ZERO);
-        Some(Self { tool, question, own: about.id.map(|id| id.key), is_brief })
-    }
-
-    /// What its record notes.
-    pub(super) fn noted(&self) -> String {
-        format!("\n{NOTED}: {}", self.question)
-    }
-
-    /// It is made, if only now.
-    pub(super) fn begin(&self, link: &ServerLink) {
-        if let Some(check) = self.check() {
-            link.unknowns.made.begin(&check.tool, &self.question);
-        }
-    }
-
-    /// It did not run.
-    fn did_not_run(&self, link: &ServerLink) {
-        link.unknowns.made.did_not_run(&self.question);
-    }
-
-    fn check(&self) -> Option<&OutcomeCheck> {
-        self.tool.check.as_ref()
-    }
 }
 
 impl Asker {
@@ -109,7 +64,7 @@ impl Asker {
         let barred = end.as_ref().err().and_then(|error| error.downcast_ref::<BlockedByEqual>());
         let is_unknown = barred.is_some() || left_unknown(&end).is_some();
         if !mcp.is_own_id_used() || unknowns::ended(&end, None) == Ended::Not {
-            checked.did_not_run(&self.link);
+            self.link.unknowns.made.did_not_run(&checked.question);
         }
         if !is_unknown {
             return end;
@@ -146,7 +101,7 @@ impl Asker {
         end
     }
 
-    /// Goes on to ask about a call whose caller was told that its outcome is unknown.
+    /// Goes on to ask about a call whose caller has learned that its outcome is unknown.
     pub(super) async fn go_on(self, mcp: Arc<McpCall>) {
         let Some(checked) = mcp.checked.clone() else { return };
         let absent = checked.check().and_then(|check| check.absent_after).unwrap_or_default();

@@ -1,5 +1,5 @@
 //! A client's call: its line, and the answer that it gets.
-use super::{asking::Checked, failure::Answer, unknowns::Trace};
+use super::{check::Checked, failure::Answer, unknowns::Trace};
 use crate::wire::{
     jsonrpc::{self, Line, Token},
     params::{self, Params},

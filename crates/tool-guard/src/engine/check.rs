@@ -1,9 +1,18 @@
 //! Whether a call ran whose outcome is unknown, by what another tool answers; pure.
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::{collections::VecDeque, sync::Mutex};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
-use tr_core::{canonical::Digest, internal::lock, manifest::OutcomeCheck};
+use tr_core::{
+    SystemClock, ToolCall, ToolManifest, WallClock,
+    canonical::{Digest, Key},
+    internal::lock,
+    manifest::OutcomeCheck,
+};
 
 /// Under this name a record notes what is asked of its call.
 pub(crate) const NOTED: &str = "check";
@@ -25,6 +34,17 @@ pub(crate) struct Question {
     pub(crate) args: Map<String, Value>,
     /// What the members of an element must be, in the order of the check's.
     pub(crate) values: Vec<Value>,
+}
+
+/// A call of a tool with a check.
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
+    pub(crate) tool: Arc<ToolManifest>,
+    pub(crate) question: Question,
+    /// The key of its record.
+    pub(crate) own: Option<Key>,
+    /// Its record ends with it, since its weak id may name another call then.
+    pub(crate) is_brief: bool,
 }
 
 /// What an answer shows.
@@ -192,6 +212,29 @@ fn time_of(value: &Value) -> Option<(u64, u64)> {
     Some((from, from + exact))
 }
 
+impl Checked {
+    /// The call, if its tool has a check that can be asked about it.
+    pub(crate) fn of(call: &ToolCall) -> Option<Self> {
+        let tool = call.parts().manifest.clone()?;
+        let params = call.parts().params.get();
+        let (since, nonce) = (SystemClock.unix_ms(), fastrand::u64(..));
+        let question = Question::of(tool.check.as_ref()?, params, since, nonce)?;
+        let about = &call.parts().idempotency;
+        let is_brief = about.ttls.done == Some(Duration::ZERO);
+        Some(Self { tool, question, own: about.id.map(|id| id.key), is_brief })
+    }
+
+    /// What its record notes.
+    pub(crate) fn noted(&self) -> String {
+        format!("\n{NOTED}: {}", self.question)
+    }
+
+    /// How to ask about it.
+    pub(crate) fn check(&self) -> Option<&OutcomeCheck> {
+        self.tool.check.as_ref()
+    }
+}
+
 /// Calls that were made within the last minutes, and what can be asked about them: an effect is of one of them.
 #[derive(Debug, Default)]
 pub(crate) struct Made(Mutex<VecDeque<(Digest, Question)>>);
@@ -202,13 +245,14 @@ impl Made {
     const DURING: u64 = 3_600_000;
 
     /// A call is made.
-    pub(crate) fn begin(&self, tool: &str, question: &Question) {
+    pub(crate) fn begin(&self, Checked { tool, question, .. }: &Checked) {
+        let Some(check) = &tool.check else { return };
         let mut made = lock(&self.0);
         let is_old = |it: &(Digest, Question)| it.1.since + Self::DURING < question.since;
         while made.len() >= Self::MOST || made.front().is_some_and(is_old) {
             made.pop_front();
         }
-        made.push_back((question.digest(tool), question.clone()));
+        made.push_back((question.digest(&check.tool), question.clone()));
     }
 
     /// The call did not run.

@@ -13,7 +13,6 @@ pub(crate) use self::{
 };
 use super::{
     answer::{self, CallReply},
-    asking::Asker,
     call::McpCall,
     effects::Effects,
     equal_calls::EqualCalls,
@@ -185,16 +184,6 @@ impl Proxy {
             unrecorded.iter().for_each(|key| self.watching.on_unrecorded(key));
             CallReply::of(call, repeatable, end, unrecorded.is_some(), &self.wire.unknowns)
         })
-    }
-
-    /// Asks about this client's calls.
-    fn asker(&self) -> Asker {
-        Asker { link: self.wire.clone(), effects: self.effects.clone() }
-    }
-
-    /// The client has left: nothing is asked in its name any more.
-    pub(crate) fn client_left(&self) {
-        self.wire.lock().client_left = true;
     }
 
     /// Collects the lines that attempts have sent.

@@ -67,23 +67,23 @@ pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
     });
     let declared: Vec<_> = declared.collect();
     let related = relate(&declared, faults);
-    let mut entries = Vec::with_capacity(tools.len());
+    let (mut entries, mut checks) = (Vec::with_capacity(tools.len()), Vec::new());
     for (((key, tool), declared), related) in tools.into_iter().zip(declared).zip(related) {
         let (Some(mut tool), Some(id)) = (tool, declared.id) else { continue };
         let at = At::Member(&TOOLS, &key);
         let endpoint = build::endpoint(&mut tool, &at, faults);
         let mut manifest = build::manifest(id, tool);
+        checks.extend(manifest.check.as_ref().map(|check| (key.clone(), check.tool.clone())));
         manifest.depends_on = related.depends_on;
         manifest.alternatives = related.alternatives;
         let mut entry = super::Entry::new(manifest, &at, faults);
         entry.endpoint = endpoint;
         entries.push(entry);
     }
-    for entry in &entries {
-        let Some(check) = &entry.manifest.check else { continue };
-        let asked = entries.iter().find(|it| it.manifest.tool.name() == &*check.tool);
+    for (key, asked) in checks {
+        let asked = entries.iter().find(|it| it.manifest.tool.name() == &*asked);
         if asked.is_some_and(|it| it.manifest.effect.is_some_and(|it| it != Effect::ReadOnly)) {
-            let at = At::Member(&TOOLS, entry.manifest.tool.name());
+            let at = At::Member(&TOOLS, &key);
             let at = At::Member(&at, "check");
             let expected = "a tool with effect = \"read_only\"";
             refuse(&At::Member(&at, "tool"), expected, "another effect", faults);

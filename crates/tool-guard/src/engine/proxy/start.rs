@@ -1,7 +1,8 @@
 //! The start of a call: its identity, the calls that block it, and its record.
 use super::{Finished, Proxy};
 use crate::engine::{
-    asking::Checked,
+    asking::Asker,
+    check::Checked,
     equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
     identified::{self, PARAMS, noted},
@@ -145,7 +146,7 @@ impl Proxy {
                     if is_ours {
                         server_key::put(&mut mcp, &mut call, record.as_ref());
                     }
-                    mcp.checked.iter().for_each(|it| it.begin(&wire));
+                    mcp.checked.iter().for_each(|it| wire.unknowns.made.begin(it));
                     match named {
                         Some(key) => identified::run(&wire, key, (call, record), stack).await,
                         None => stack.oneshot(call).await,
@@ -163,6 +164,16 @@ impl Proxy {
             (mcp, repeatable, end)
         };
         self.calls.begin(Box::pin(run))
+    }
+
+    /// Asks about this client's calls.
+    pub(super) fn asker(&self) -> Asker {
+        Asker { link: self.wire.clone(), effects: self.effects.clone() }
+    }
+
+    /// The client has left: nothing is asked in its name any more.
+    pub(crate) fn client_left(&self) {
+        self.wire.lock().client_left = true;
     }
 
     /// What a person who settles the call reads of it.

@@ -17,7 +17,7 @@ fn each_key_with_each_value_is_judged_alike() {
     let all = schemas::all();
     let (_, tool) = all.iter().find(|(name, _)| *name == "tool-manifest").unwrap();
     let mut keys: Vec<String> = tool["properties"].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(keys.len(), 33);
+    assert_eq!(keys.len(), 34);
     keys.push("stranger".into());
     let values = [
         value!(null),
@@ -50,6 +50,8 @@ fn each_key_with_each_value_is_judged_alike() {
         value!({"volatile": ["a"]}),
         value!({"show": ["/order_id"]}),
         value!({"show": ["order_id"]}),
+        value!({"tool": "l", "found": "", "match": {"a": "/b"}, "not_before": "/at"}),
+        value!({"tool": "l", "found": "/l", "match": {"a": "b"}, "not_before": "/at"}),
         value!({"503": "permanent"}),
         value!({"503": "fatal"}),
     ];
