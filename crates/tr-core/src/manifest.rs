@@ -143,6 +143,10 @@ pub struct LoopOverride {
     pub max_identical: Option<u32>,
     /// Failures of any kind in a turn after which this tool is not called any more.
     pub max_failures_per_turn: Option<u32>,
+    /// Calls of this tool in a turn, after which it is not called any more.
+    pub calls_per_turn: Option<u32>,
+    /// The same in a session.
+    pub calls_per_session: Option<u32>,
     /// Identical calls with one answer that are remarked.
     pub repeats: Option<u32>,
     /// Identical calls are polling, not a loop; `None` means that they are a loop.

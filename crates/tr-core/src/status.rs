@@ -63,6 +63,7 @@ fn is_plain_error(code: &str) -> bool {
             | code::CANCELLED
             | code::LOOP_DETECTED
             | code::TOOL_ERROR_LIMIT
+            | code::TOOL_CALL_LIMIT
             | code::INVALID_ENVELOPE
             | code::UNCLASSIFIED
     )

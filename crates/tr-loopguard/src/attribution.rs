@@ -46,7 +46,7 @@ impl<'r> Attribution<'r> {
         let action = match self.decision {
             Decision::Continue | Decision::Repeated(_) | Decision::Signal(_) => "continue",
             Decision::LoopDetected(_) => "loop-detected",
-            Decision::HardCap(_) => "hard-cap",
+            Decision::HardCap(_) | Decision::CallLimit(_) => "hard-cap",
         };
         let Value::Object(entry) = json!({
             "timestamp": rfc3339(self.unix_ms).to_string(),

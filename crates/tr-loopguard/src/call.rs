@@ -1,4 +1,5 @@
 //! What is known of a call, and what is decided about it.
+use crate::call_limit::ReachedLimit;
 use std::time::Instant;
 
 /// Identifies a call by tool and args.
@@ -35,6 +36,8 @@ pub(crate) enum Decision {
     Repeated(u32),
     /// This many calls failed.
     HardCap(u32),
+    /// The turn, or the session, has had as many calls as it may.
+    CallLimit(ReachedLimit),
     /// A signal was detected.
     Signal(Signal),
 }

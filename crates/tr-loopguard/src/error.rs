@@ -1,5 +1,5 @@
 //! Errors of the loop guard.
-use crate::message;
+use crate::{call_limit::ReachedLimit, message};
 use std::{error::Error, fmt};
 use tr_core::{BoxError, FailureInfo, Ran, Verdict, code};
 
@@ -21,6 +21,16 @@ pub struct LoopDetected {
 pub struct ToolErrorLimit {
     message: String,
     failures: u32,
+    #[source]
+    facts: FailureInfo,
+}
+
+/// The turn, or the session, has had as many calls as it may; the call was not executed.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolCallLimit {
+    message: String,
+    calls: u32,
     #[source]
     facts: FailureInfo,
 }
@@ -68,6 +78,21 @@ impl ToolErrorLimit {
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
+    }
+}
+
+impl ToolCallLimit {
+    pub(crate) fn new(tool: &str, reached: ReachedLimit) -> Self {
+        let facts = FailureInfo::new(code::TOOL_CALL_LIMIT, Ran::No, Verdict::Permanent)
+            .exhausted()
+            .by_layer();
+        Self { message: message::tool_call_limit(tool, reached), calls: reached.calls, facts }
+    }
+
+    /// How many calls were made.
+    #[must_use]
+    pub const fn calls(&self) -> u32 {
+        self.calls
     }
 }
 

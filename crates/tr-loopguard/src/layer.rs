@@ -2,6 +2,7 @@
 use crate::{
     Mode, Signals,
     attribution::AttributionLog,
+    call_limit::CallLimits,
     log_file::{FileLog, Redactor},
     service::LoopGuard,
     turn::Limits,
@@ -95,6 +96,7 @@ impl Default for Options {
             turns: Settings {
                 mode: Mode::default(),
                 limits: Limits { identical: 2, per_turn: 5 },
+                calls: CallLimits::default(),
                 signals: None,
                 memory: Duration::from_secs(60),
                 max_turns: 10_000,
@@ -120,6 +122,14 @@ impl<A> Builder<A> {
 
         /// Sets how many failures of any kind stop the turn, or warn the model; 5 by default.
         fn max_failures_per_turn(failures: u32) { options.turns.limits.per_turn = failures }
+
+        /// Sets how many calls a turn may have, whatever their ends; no limit by default. For calls that do
+        /// not name their turn, a turn that nothing [begins](Turns::begin) ends when [`memory`](Self::memory) passes
+        /// without a call. A tool's own limit counts its calls alone, beside this one.
+        fn calls_per_turn(calls: u32) { options.turns.calls.per_turn = Some(calls) }
+
+        /// Sets how many calls a session may have; no limit by default.
+        fn calls_per_session(calls: u32) { options.turns.calls.per_session = Some(calls) }
 
         /// Sets the signals that are detected beside failures; none by default.
         fn signals(signals: impl Into<Option<Signals>>) { options.turns.signals = signals.into() }
@@ -168,6 +178,12 @@ impl<A> Builder<A> {
             ("max_failures_per_turn", options.turns.limits.per_turn),
         ] {
             faults.range(name, value, 1..=MAX_FAILURES);
+        }
+        for (name, value) in [
+            ("calls_per_turn", options.turns.calls.per_turn),
+            ("calls_per_session", options.turns.calls.per_session),
+        ] {
+            faults.range(name, value.unwrap_or(1), 1..=u32::MAX);
         }
         if let Some(signals) = &options.turns.signals {
             signals.check(&mut faults);

@@ -54,7 +54,7 @@
 //!
 //! # Errors
 //!
-//! [`LoopDetected`] and [`ToolErrorLimit`]: the call was not executed. An error of the inner
+//! [`LoopDetected`], [`ToolErrorLimit`] and [`ToolCallLimit`]: the call was not executed. An error of the inner
 //! service with an added note becomes a [`Noted`] with that error as its source.
 //!
 //! # Knows nothing of
@@ -63,6 +63,7 @@
 //! attribution log shows, and it keeps hashes of responses, never responses.
 mod attribution;
 mod call;
+mod call_limit;
 mod compare;
 mod config;
 mod error;
@@ -80,7 +81,7 @@ mod watch;
 pub use self::{
     attribution::{Attribution, AttributionLog},
     config::Mode,
-    error::{LoopDetected, Noted, ToolErrorLimit},
+    error::{LoopDetected, Noted, ToolCallLimit, ToolErrorLimit},
     future::LoopGuardFuture,
     layer::{Builder, LoopGuardLayer},
     log_file::{FileLog, LOG_PATH},

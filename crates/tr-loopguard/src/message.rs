@@ -1,6 +1,9 @@
 //! The messages for the model. Those about failures are exactly as specified; those about signals
 //! follow their form.
-use crate::call::{Decision, Rule, Signal};
+use crate::{
+    call::{Decision, Rule, Signal},
+    call_limit::ReachedLimit,
+};
 use std::time::Duration;
 
 /// Added to the message of a failure that will repeat.
@@ -45,10 +48,21 @@ pub fn tool_errors(failures: u32, within: Option<Duration>) -> String {
     format!("[TOOL ERRORS] {failures} failures {when}. Review your approach before continuing.")
 }
 
+/// The message of a call that a turn or a session may not have any more.
+pub(crate) fn tool_call_limit(tool: &str, reached: ReachedLimit) -> String {
+    let ReachedLimit { calls, of_tool, of_session } = reached;
+    let of = if of_tool { format!(" of \"{tool}\"") } else { String::new() };
+    let within = if of_session { "session" } else { "turn" };
+    format!(
+        "[TOOL CALL LIMIT] {calls} tool calls{of} in this {within}, which is its limit. \n\
+         This call was not executed. Finish with what you have, or ask the user."
+    )
+}
+
 /// The message to add to the response for this decision.
 pub(crate) fn of(tool: &str, decision: Decision) -> Option<String> {
     match decision {
-        Decision::Continue => None,
+        Decision::Continue | Decision::CallLimit(_) => None,
         Decision::LoopDetected(failures) => Some(loop_detected(tool, failures)),
         Decision::Repeated(failures) => Some(identical(tool, failures, MAY_CHANGE)),
         Decision::HardCap(failures) => Some(tool_error_limit(failures)),

@@ -2,6 +2,7 @@
 use crate::{
     Mode, Signals,
     call::{CallHash, Decision, End, RequestedCall, Step, ToolHash, Weight},
+    call_limit::{CallCount, CallLimits, ReachedLimit},
     turn::{Judge, Limits, Rules, Turn},
 };
 use std::{
@@ -35,6 +36,7 @@ struct Inner {
 pub(crate) struct Settings {
     pub(crate) mode: Mode,
     pub(crate) limits: Limits,
+    pub(crate) calls: CallLimits,
     pub(crate) signals: Option<Signals>,
     pub(crate) memory: Duration,
     pub(crate) max_turns: usize,
@@ -45,6 +47,8 @@ debug_parts! { Inner, |it| settings = it.settings, kept = it.kept }
 #[derive(Debug, Default)]
 struct Shard {
     turns: HashMap<u64, Turn>,
+    /// The calls of turns and of sessions, where they are limited.
+    calls: HashMap<u64, CallCount>,
     /// Turns without a name that [`Turns::begin`] started, whose failures do not expire.
     begun: HashSet<u64>,
 }
@@ -100,6 +104,7 @@ impl Turns {
     }
 
     fn forget(&self, shard: &mut Shard, hash: u64) {
+        shard.calls.remove(&hash);
         if shard.turns.remove(&hash).is_some() {
             self.0.kept.fetch_sub(1, Ordering::Relaxed);
         }
@@ -115,6 +120,43 @@ impl Turns {
     #[inline]
     pub(crate) fn signals(&self) -> Option<&Signals> {
         self.0.settings.signals.as_ref()
+    }
+
+    /// Whether the number of calls is limited.
+    #[inline]
+    pub(crate) fn limits_calls(&self) -> bool {
+        self.0.settings.calls.is_any()
+    }
+
+    /// Counts a call that begins, unless its turn or its session has had as many as it may. Calls that begin at one
+    /// moment may pass the limit together.
+    pub(crate) fn count_call(&self, found: &LoopRef<'_>, now: Instant) -> Option<ReachedLimit> {
+        let Settings { calls, memory, max_turns, .. } = &self.0.settings;
+        let tool = self.hash_of(found.tool);
+        let turn = self.hash_of(found.turn);
+        let session = self.hash_of(("session", found.turn.session));
+        let limits = [
+            (turn, [calls.per_turn, found.calls_per_turn]),
+            (session, [calls.per_session, found.calls_per_session]),
+        ];
+        let limits = limits.iter().filter(|(_, limits)| limits.iter().any(Option::is_some));
+        for (hash, limits) in limits.clone() {
+            let mut shard = self.shard(*hash);
+            let ends = *hash == turn && !shard.knows(found, *hash);
+            let Some(count) = shard.calls.get_mut(hash) else { continue };
+            count.expire(ends.then_some(*memory), now);
+            if let Some((calls, of_tool)) = count.reached(*limits, tool) {
+                // A model that goes on does not pause.
+                count.last = Some(now);
+                return Some(ReachedLimit { calls, of_tool, of_session: *hash == session });
+            }
+        }
+        for (hash, limits) in limits {
+            let mut shard = self.shard(*hash);
+            CallCount::make_room(&mut shard.calls, *hash, max_turns.div_ceil(SHARDS));
+            shard.calls.entry(*hash).or_default().add(*limits, tool, now);
+        }
+        None
     }
 
     pub(crate) fn admit(
@@ -253,7 +295,8 @@ mod tests {
         let limits = Limits { identical: 2, per_turn: 10 };
         let memory = Duration::from_secs(60);
         let (mode, signals, max_turns) = (Mode::Strict, None, MOST);
-        let turns = Turns::new(Settings { mode, limits, signals, memory, max_turns });
+        let calls = CallLimits::default();
+        let turns = Turns::new(Settings { mode, limits, calls, signals, memory, max_turns });
         let now = tokio::time::Instant::now().into_std();
         for n in 0..10 * MOST {
             let session = n.to_string();

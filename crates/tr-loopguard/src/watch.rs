@@ -4,7 +4,7 @@ use crate::{
     attribution::{Attribution, AttributionLog},
     call::{CallHash, Decision, End, ErrorHash, Weight},
     compare::{Compared, Words},
-    error::{LoopDetected, Noted, ToolErrorLimit},
+    error::{LoopDetected, Noted, ToolCallLimit, ToolErrorLimit},
     message,
     turns::Turns,
 };
@@ -39,6 +39,12 @@ impl<A: LoopPolicy<Req, Res>, Req, Res> Watch<A, Req, Res> {
     #[inline]
     pub(crate) fn admit(&self) -> Decision {
         let turns = &self.shared.turns;
+        if turns.limits_calls() || self.policy.limits_calls(&self.subject) {
+            let reached = turns.count_call(&self.policy.details(&self.subject), now());
+            if let Some(reached) = reached {
+                return Decision::CallLimit(reached);
+            }
+        }
         if !turns.any_kept() {
             return Decision::Continue;
         }
@@ -53,6 +59,7 @@ impl<A: LoopPolicy<Req, Res>, Req, Res> Watch<A, Req, Res> {
         self.tell(&found, decision, true);
         match decision {
             Decision::HardCap(failures) => ToolErrorLimit::new(failures).into(),
+            Decision::CallLimit(reached) => ToolCallLimit::new(found.tool, reached).into(),
             Decision::LoopDetected(failures) => {
                 let said = message::loop_detected(found.tool, failures);
                 LoopDetected::new(said, "identical", failures).into()
@@ -164,6 +171,7 @@ impl<A: LoopPolicy<Req, Res>, Req, Res> Watch<A, Req, Res> {
             Decision::Continue => return,
             Decision::LoopDetected(count) | Decision::Repeated(count) => ("identical", count),
             Decision::HardCap(count) => ("turn_limit", count),
+            Decision::CallLimit(reached) => ("call_limit", reached.calls),
             Decision::Signal(signal) => (signal.rule.name(), signal.count),
         };
         self.observe(found, rule, count, blocked);

@@ -24,6 +24,8 @@ pub const CANCELLED: &str = "cancelled";
 pub const LOOP_DETECTED: &str = "loop_detected";
 /// Too many failures in one turn.
 pub const TOOL_ERROR_LIMIT: &str = "tool_error_limit";
+/// The turn or the session has had as many calls as it may.
+pub const TOOL_CALL_LIMIT: &str = "tool_call_limit";
 /// The envelope or the params do not have the form that the contract asks for.
 pub const INVALID_ENVELOPE: &str = "invalid_envelope";
 /// The tool reported a failure of its own.

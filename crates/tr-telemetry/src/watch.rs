@@ -346,7 +346,7 @@ impl CallReport {
 const ENDLESS: [&str; 3] = [code::OUTCOME_UNKNOWN, code::ANSWER_NOT_KEPT, code::RECORD_UNREADABLE];
 
 /// The codes of answers that layers give in place of an attempt.
-const REFUSALS: [&str; 12] = [
+const REFUSALS: [&str; 13] = [
     code::ANSWER_NOT_KEPT,
     code::CIRCUIT_OPEN,
     code::IDEMPOTENCY_CONFLICT,
@@ -359,6 +359,7 @@ const REFUSALS: [&str; 12] = [
     code::STORE_FULL,
     code::STORE_UNAVAILABLE,
     code::TOOL_ERROR_LIMIT,
+    code::TOOL_CALL_LIMIT,
 ];
 
 /// Where the call stands, in the words of its record.

@@ -75,6 +75,22 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
         &["tools.*.keys.late"],
     ),
     (
+        "crates/tool-guard/tests/it/mcp/checks.rs",
+        "a_caller_that_waits_is_told_that_its_call_ran_and_so_is_each_repeat",
+        &[
+            "tools.*.check.tool",
+            "tools.*.check.args",
+            "tools.*.check.found",
+            "tools.*.check.match",
+            "tools.*.check.not_before",
+        ],
+    ),
+    (
+        "crates/tool-guard/tests/it/mcp/checks.rs",
+        "absence_lets_it_run_again_only_where_that_is_declared",
+        &["tools.*.check.absent_after"],
+    ),
+    (
         "crates/tool-guard/tests/it/mcp/server_key.rs",
         "a_repeat_under_the_same_id_has_the_same_key_also_of_a_guard_that_was_started_again",
         &["tools.*.keys.server_key"],

@@ -164,6 +164,10 @@ object! { strict
         /// Failures of any kind in a turn after which this tool is not called any more, or the model
         /// is warned.
         "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
+        /// Calls of this tool in a turn, after which it is not called any more.
+        "calls_per_turn" => calls_per_turn: Option<u32>, Lenient<Count<100_000>>;
+        /// Calls of this tool in a session, after which it is not called any more.
+        "calls_per_session" => calls_per_session: Option<u32>, Lenient<Count<100_000>>;
         /// The number of identical calls with the same answer that causes a warning.
         "repeats" => repeats: Option<u32>, Lenient<Count<100_000>>;
         /// Identical calls are polling, not a loop.

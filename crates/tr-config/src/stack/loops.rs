@@ -18,6 +18,11 @@ object! { strict
         /// Failures of any kind that end a turn. For callers that do not say when a turn begins they
         /// only cause a warning, unless the mode is `strict`.
         "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>> = 5;
+        /// Calls in a turn, whatever their ends, after which none is made. For callers that do not say when a turn
+        /// begins, a turn ends when `memory_ms` passes without a call. No limit by default.
+        "calls_per_turn" => calls_per_turn: Option<u32>, Lenient<Count<MOST>>;
+        /// The same in a session. No limit by default.
+        "calls_per_session" => calls_per_session: Option<u32>, Lenient<Count<MOST>>;
         /// How long a failure counts for callers that do not name the turn, in milliseconds.
         "memory_ms" => memory: Option<Duration>, Lenient<Span<1, RECORDED>> = 60_000;
         /// How many turns are kept, the newest.
@@ -35,7 +40,7 @@ object! { strict
 }
 
 /// The most that a signal can count.
-const MOST: u32 = 100_000;
+pub(crate) const MOST: u32 = 100_000;
 
 object! { strict
     /// Signals of loops without failures: from how many on the model is warned.

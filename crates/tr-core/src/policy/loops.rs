@@ -20,6 +20,12 @@ pub trait LoopPolicy<Req, Res> {
     /// Session, turn and tool of the call.
     fn details<'r>(&self, subject: &'r Self::Subject) -> LoopRef<'r>;
 
+    /// Whether the tool has a limit of its own for the number of its calls; `false` by default.
+    fn limits_calls(&self, subject: &Self::Subject) -> bool {
+        let _ = subject;
+        false
+    }
+
     /// A hash of the normalised args, volatile fields left out; of the tool's loop key alone, where
     /// it has one.
     fn args_hash(&self, subject: &Self::Subject) -> u64;
@@ -77,6 +83,10 @@ pub struct LoopRef<'r> {
     pub max_identical: Option<u32>,
     /// How many failures of the turn this tool is called in spite of, where that is its own matter.
     pub max_failures_per_turn: Option<u32>,
+    /// How many calls of this tool a turn may have.
+    pub calls_per_turn: Option<u32>,
+    /// How many calls of this tool a session may have.
+    pub calls_per_session: Option<u32>,
     /// How often this tool may give one answer to one call before that is remarked, where that is
     /// its own matter.
     pub repeats: Option<u32>,

@@ -15,6 +15,12 @@ impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
         call.clone()
     }
 
+    fn limits_calls(&self, call: &ToolCall) -> bool {
+        call.manifest().is_some_and(|tool| {
+            tool.loops.calls_per_turn.or(tool.loops.calls_per_session).is_some()
+        })
+    }
+
     fn args_hash(&self, call: &ToolCall) -> u64 {
         call.args_hash()
     }
@@ -36,6 +42,8 @@ impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
             poll: loops.is_some_and(|loops| loops.poll == Some(true)),
             max_identical: loops.and_then(|loops| loops.max_identical),
             max_failures_per_turn: loops.and_then(|loops| loops.max_failures_per_turn),
+            calls_per_turn: loops.and_then(|loops| loops.calls_per_turn),
+            calls_per_session: loops.and_then(|loops| loops.calls_per_session),
             repeats: loops.and_then(|loops| loops.repeats),
         }
     }

@@ -1,4 +1,5 @@
 //! The loop guard, its signals and its log.
+mod call_limits;
 mod corpus;
 mod guard;
 mod laws;

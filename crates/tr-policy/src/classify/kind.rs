@@ -110,6 +110,8 @@ kinds! {
     LoopDetected = (code::LOOP_DETECTED, PERMANENT, No, "The same call fails the same way"),
     /// Too many failures in one turn.
     ToolErrorLimit = (code::TOOL_ERROR_LIMIT, PERMANENT, No, "The turn has had too many failures"),
+    /// The turn or the session has had as many calls as it may.
+    ToolCallLimit = (code::TOOL_CALL_LIMIT, PERMANENT, No, "The turn or the session has had too many calls"),
     /// The envelope does not have the form that the contract asks for.
     InvalidEnvelope = (code::INVALID_ENVELOPE, PERMANENT, No, reason::INVALID_INPUT),
     /// The records store has no room.

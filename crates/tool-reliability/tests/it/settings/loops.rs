@@ -19,6 +19,10 @@ pub(crate) const ROWS: &[Group] = rows! {
     different, r#"{"retry": {"attempts": 1}}"# {
         "loops.max_failures_per_turn" = "2" => "tool_error_limit at 6" => "tool_error_limit at 3";
     }
+    same(answers("ok")), "{}" {
+        "loops.calls_per_turn" = "4" => "none in 30" => "tool_call_limit at 5";
+        "loops.calls_per_session" = "4" => "none in 30" => "tool_call_limit at 5";
+    }
     nameless_and_different, r#"{"retry": {"attempts": 1}}"# {
         "loops.mode" = "\"strict\"" => "none in 30" => "tool_error_limit at 6";
     }
@@ -65,7 +69,7 @@ pub(crate) const SIGNALS: &[Group] = rows! {
 async fn until(bench: &Bench, apart: u64, call: impl Fn(usize) -> ToolCall) -> String {
     for n in 1..=30 {
         let end = bench.run(call(n)).await;
-        if ["loop_detected", "tool_error_limit"].contains(&&*end) {
+        if ["loop_detected", "tool_error_limit", "tool_call_limit"].contains(&&*end) {
             return format!("{end} at {n}");
         }
         sleep(ms(apart)).await;

@@ -87,6 +87,10 @@ pub(crate) const ROWS: &[Group] = rows! {
     loops::different, r#"{"retry": {"attempts": 1}}"# {
         "tools.*.loops.max_failures_per_turn" = "2" => "tool_error_limit at 6" => "tool_error_limit at 3";
     }
+    loops::same(answers("ok")), "{}" {
+        "tools.*.loops.calls_per_turn" = "4" => "none in 30" => "tool_call_limit at 5";
+        "tools.*.loops.calls_per_session" = "4" => "none in 30" => "tool_call_limit at 5";
+    }
     loops::same(answers("ok")), r#"{"loops": {"signals": {"enabled": true}}}"# {
         "tools.*.loops.repeats" = "3" => "loop_detected at 21" => "loop_detected at 7";
         "tools.*.loops.poll" = "true" => "loop_detected at 21" => "none in 30";
