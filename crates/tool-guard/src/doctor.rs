@@ -110,6 +110,32 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The servers without the guard of clients that `install` has put it in front of others of, each with its file. Files that
+/// cannot be read are left out.
+pub(crate) fn unguarded() -> anyhow::Result<Vec<String>> {
+    let here = Environment::here()?;
+    let mut all = Vec::new();
+    for client in Client::value_variants() {
+        let (form, places) = (client.form(), places(*client, &here));
+        let (mut installed, mut without) = (false, Vec::new());
+        for place in distinct(&places) {
+            let text = fs::read_to_string(&place.path).unwrap_or_default();
+            let Ok(root) = read(&text, form.syntax) else { continue };
+            for entry in entries(root.as_ref(), form).unwrap_or_default() {
+                let Ok(reached) = entry.reached(form) else { continue };
+                let guarded = reached.guarded();
+                installed |= guarded == Guarded::Installed;
+                if guarded == Guarded::No && !reached.words().is_empty() {
+                    let (title, file) = (entry.title(), quoted(&place.path));
+                    without.push(format!("{title} of {} in {file}", form.name));
+                }
+            }
+        }
+        all.extend(without.into_iter().filter(|_| installed));
+    }
+    Ok(all)
+}
+
 /// Reports the servers of a file; `false` if something is wrong.
 async fn file(
     place: &Place,

@@ -5,4 +5,5 @@ pub(crate) mod budget;
 pub(crate) mod events;
 pub(crate) mod listener;
 pub(crate) mod log_limit;
+pub(crate) mod own_socket;
 mod pages;

@@ -25,6 +25,7 @@ mod servers;
 mod session;
 mod shells;
 mod signals;
+mod status;
 mod supervise;
 mod turn;
 mod usage;
@@ -69,6 +70,8 @@ enum Command {
     Install(install::Options),
     /// Show which clients are here, which of their servers are guarded, and whether they answer
     Doctor(doctor::Options),
+    /// Show what the guards of this user do, and what their records know
+    Status(status::Options),
     /// Print the completions of SHELL
     Completions {
         #[arg(value_enum)]
@@ -147,6 +150,7 @@ fn main() -> ExitCode {
                     // It blocks on the disk.
                     Ok(tokio::task::spawn_blocking(move || install::run(&options)).await??)
                 }
+                Command::Status(options) => status::run(options).await,
                 Command::Doctor(options) => doctor::run(&options).await,
                 Command::Completions { shell } => shells::completions(shell, &Cli::command()),
                 Command::Man { folder } => shells::man(folder.as_deref(), Cli::command()),

@@ -170,6 +170,12 @@ where
 }
 
 impl Admin {
+    /// The document that GET answers with. If the store is unreachable, only its part is missing.
+    pub async fn state(&self) -> serde_json::Value {
+        let tools = self.manifests.as_ref().map(|manifests| manifests()).unwrap_or_default();
+        view::state(&self.stack, &tools).await
+    }
+
     async fn answer<B>(&self, request: Request<B>) -> Answer
     where
         B: Body + Send,
@@ -188,11 +194,7 @@ impl Admin {
             );
         }
         if head.method == Method::GET {
-            return Answer::ok({
-                let tools =
-                    self.manifests.as_ref().map(|manifests| manifests()).unwrap_or_default();
-                view::state(&self.stack, &tools).await
-            });
+            return Answer::ok(self.state().await);
         }
         if head.method != Method::POST {
             return Answer::error(

@@ -5,9 +5,11 @@ use super::{
     identity::Client,
     in_flight::InFlight,
     limits::Limits,
+    log::recent,
     operation,
     options::{Mode, Options, StatusRules, signals},
     proxy::Proxy,
+    records::guards_folder,
     setup::{self, Files, reload},
     stores::{Records, Store},
     tool::{ServerLink, ServerTool},
@@ -16,6 +18,7 @@ use super::{
 };
 use crate::{
     export::Export,
+    front::own_socket::OwnSocket,
     signals::Signals,
     wire::{
         jsonrpc::{self, LIST_CHANGED, Line},
@@ -24,9 +27,11 @@ use crate::{
 };
 use anyhow::bail;
 use bytes::Bytes;
+use serde_json::json;
 use std::{
     future::Future,
     path::PathBuf,
+    process,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -36,7 +41,7 @@ use tool_reliability::{
     config::{IdentityConfig, Live},
     idempotency::{DerivedKeys, Janitor},
 };
-use tr_core::{Effect, Observer, internal::lock};
+use tr_core::{Effect, Observer, SystemClock, WallClock as _, internal::lock};
 
 /// How long a repeat waits for the same call, unless the configuration or the limit of a call says less.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -76,6 +81,7 @@ pub(crate) struct Guard {
 #[derive(Debug)]
 pub(crate) struct Beside {
     _janitor: Janitor,
+    _socket: Option<OwnSocket>,
     admin: Option<JoinHandle<()>>,
 }
 
@@ -246,8 +252,34 @@ impl Guard {
         let known = declared.clone();
         let admin = Admin::new(live.stack()).manifests(move || known.all());
         let admin = admin.on_reload(move || files.read_again(&live, &declared));
+        let socket = self.own_socket(admin.clone());
         let admin = operation::bind(admin, &options.operation).await?.map(tokio::spawn);
-        Ok((Beside { _janitor: janitor, admin }, ended))
+        Ok((Beside { _janitor: janitor, _socket: socket, admin }, ended))
+    }
+
+    /// The socket that `tool-guard status` asks. Where none can be made, the guard goes on without.
+    fn own_socket(&self, admin: Admin) -> Option<OwnSocket> {
+        let (watching, server, since) =
+            (self.watching.clone(), self.label.clone(), SystemClock.unix_ms());
+        let mode = format!("{:?}", self.mode).to_lowercase();
+        let document = move || {
+            let guard = json!({
+                "pid": process::id(),
+                "version": env!("CARGO_PKG_VERSION"),
+                "server": server,
+                "mode": mode,
+                "since": since,
+                "counts": watching.shown(),
+                "events": recent(),
+            });
+            let admin = admin.clone();
+            async move {
+                let mut guard = guard;
+                guard["state"] = admin.state().await;
+                guard
+            }
+        };
+        OwnSocket::serve(&guards_folder().ok()?, document).ok()
     }
 
     /// Sends and writes what is left, after all calls have ended, and closes the records.

@@ -1,7 +1,10 @@
 //! Writes events, as JSON lines or as lines for people.
 mod human;
+mod recent;
 
-use self::human::HumanLines;
+pub(crate) use self::recent::recent;
+
+use self::{human::HumanLines, recent::Recent};
 use crate::{files::Folder, secrets::Without};
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -61,7 +64,8 @@ pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Work
     // The summary is no warning, and is written at every level.
     let wanted = filter_fn(move |event| *event.level() <= level || event.name() == SUMMARY)
         .with_max_level_hint(LevelFilter::INFO);
-    let registry = tracing_subscriber::registry().with(wanted);
+    let recent = HumanLines::new(Without(Recent), false);
+    let registry = tracing_subscriber::registry().with(wanted).with(recent);
     let started = match log {
         Log::Human => registry.with(HumanLines::new(Without(out), colors)).try_init(),
         _ => registry.with(JsonLines::new(Without(out))).try_init(),

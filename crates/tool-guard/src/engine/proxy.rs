@@ -120,6 +120,7 @@ impl Proxy {
     /// The client has said its name, as `name/version`, by which its calls have their limit.
     pub(crate) fn know_client(&mut self, name: Box<str>) {
         self.wire.lock().know_client(&name);
+        self.watching.know_client(&name);
         self.client_name = Some(name);
     }
 

@@ -81,6 +81,11 @@ pub(crate) fn default_file() -> anyhow::Result<PathBuf> {
     in_state("records.db", ", or give --records")
 }
 
+/// The folder in which each guard of the user's has its own socket.
+pub(crate) fn guards_folder() -> anyhow::Result<PathBuf> {
+    in_state("guards", "")
+}
+
 /// A file of this program in the user's state folder.
 pub(super) fn in_state(name: &str, elsewhere: &str) -> anyhow::Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -2,11 +2,13 @@
 //! summary is logged when the guard ends.
 use super::{attribution::ClientLog, call::McpCall, log::SUMMARY, options::Mode};
 use crate::{
+    secrets::without,
     terminal::short_id,
     wire::{jsonrpc::Message, params::Said},
 };
+use serde_json::{Value, json};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     path::Path,
     sync::{
@@ -18,7 +20,7 @@ use tool_reliability::{Builder, idempotency::error::AnswerNotKept, telemetry::TA
 use tr_core::{
     BoxError, CallInfo, CallParts, DefaultPolicy, Event, FailureInfo, Observer, Ran,
     RequestPolicy as _, ToolCall, ToolOutcome, Verdict, canonical::Key, causes, classify,
-    internal::lock,
+    internal::lock, printable,
 };
 
 /// The observers; none by default.
@@ -26,18 +28,21 @@ use tr_core::{
 pub(crate) struct Watching {
     attribution: Option<Arc<ClientLog>>,
     counts: Option<Arc<Counts>>,
+    /// Whether there is a log for the summary.
+    logs: bool,
     /// Whether the summary is of what the stack would have done.
     shadow: bool,
 }
 
 impl Watching {
-    /// Opens the attribution log, if it has a path, and counts for the summary, if there is a log for it.
+    /// Opens the attribution log, if it has a path, and counts; the summary is logged if there is a log for it.
     pub(crate) fn new(mode: Mode, path: Option<&Path>, logs: bool) -> anyhow::Result<Self> {
         if mode == Mode::Off {
             return Ok(Self::default());
         }
         let attribution = path.map(ClientLog::open).transpose()?.map(Arc::new);
-        Ok(Self { attribution, counts: logs.then(Arc::default), shadow: mode == Mode::Shadow })
+        let (counts, shadow) = (Some(Arc::default()), mode == Mode::Shadow);
+        Ok(Self { attribution, counts, logs, shadow })
     }
 
     /// Registers them with the stack.
@@ -88,9 +93,24 @@ impl Watching {
         Some(Counted { counts, mcp, may_repeat, shadow, is_over: false })
     }
 
+    /// A client has said its name, as `name/version`.
+    pub(crate) fn know_client(&self, name: &str) {
+        if let Some(counts) = &self.counts {
+            let mut clients = lock(&counts.clients);
+            if clients.len() < MOST_NAMED {
+                clients.insert(name.into());
+            }
+        }
+    }
+
+    /// What was counted until now.
+    pub(crate) fn shown(&self) -> Value {
+        self.counts.as_ref().map_or(Value::Null, |counts| counts.shown())
+    }
+
     /// Logs the summary, and writes the rest of the attribution log, after all calls have ended.
     pub(crate) fn finish(&self) {
-        if let Some(counts) = &self.counts {
+        if let Some(counts) = self.counts.as_ref().filter(|_| self.logs) {
             counts.tell();
         }
         if let Some(log) = &self.attribution {
@@ -111,6 +131,24 @@ pub(crate) struct Counts {
     unrecorded: AtomicU64,
     /// By the code of the refusal; there are few codes.
     refused: Mutex<BTreeMap<Box<str>, u64>>,
+    clients: Mutex<BTreeSet<Box<str>>>,
+    tools: Mutex<BTreeMap<Box<str>, ToolCounts>>,
+}
+
+/// More clients and tools than one guard has.
+const MOST_NAMED: usize = 1_000;
+
+/// How much of a failure is shown, in characters.
+const SHOWN: usize = 160;
+
+/// The calls of one tool that were sent.
+#[derive(Debug, Default)]
+struct ToolCounts {
+    calls: u64,
+    failed: u64,
+    /// Since its last success.
+    failed_in_a_row: u64,
+    last_failure: String,
 }
 
 /// The end of a call.
@@ -150,6 +188,54 @@ impl Counts {
             unfinished = self.unfinished.load(Relaxed),
             unrecorded = self.unrecorded.load(Relaxed),
         );
+    }
+
+    fn shown(&self) -> Value {
+        let tools = lock(&self.tools);
+        let tools = tools.iter().map(|(tool, counts)| {
+            json!({
+                "tool": tool,
+                "calls": counts.calls,
+                "failed": counts.failed,
+                "failedInARow": counts.failed_in_a_row,
+                "lastFailure": counts.last_failure,
+            })
+        });
+        json!({
+            "clients": *lock(&self.clients),
+            "calls": self.calls.load(Relaxed),
+            "retried": self.retried.load(Relaxed),
+            "retries": self.retries.load(Relaxed),
+            "replayed": self.replayed.load(Relaxed),
+            "refused": *lock(&self.refused),
+            "unknown": self.unknown.load(Relaxed),
+            "unfinished": self.unfinished.load(Relaxed),
+            "unrecorded": self.unrecorded.load(Relaxed),
+            "tools": tools.collect::<Vec<_>>(),
+        })
+    }
+
+    /// Counts the end of a call that was sent, by its tool.
+    fn count_tool(&self, tool: &str, end: &Result<ToolOutcome, BoxError>) {
+        let mut tools = lock(&self.tools);
+        if tools.len() >= MOST_NAMED && !tools.contains_key(tool) {
+            return;
+        }
+        let counts = tools.entry(tool.into()).or_default();
+        counts.calls += 1;
+        let failure = match end {
+            Ok(outcome) => outcome.error().map(|error| error.message.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        match failure {
+            None => counts.failed_in_a_row = 0,
+            Some(failure) => {
+                counts.failed += 1;
+                counts.failed_in_a_row += 1;
+                let failure: String = without(&failure).chars().take(SHOWN).collect();
+                counts.last_failure = printable(&failure).into_owned();
+            }
+        }
     }
 
     fn count(&self, fate: &Fate<'_>) {
@@ -202,6 +288,9 @@ impl Counted {
     /// Counts the end of the call.
     pub(crate) fn end(mut self, end: &Result<ToolOutcome, BoxError>) {
         self.is_over = true;
+        if self.mcp.is_own_id_used() {
+            self.counts.count_tool(&self.mcp.tool, end);
+        }
         if !self.shadow {
             self.counts.count(&fate(self.mcp.is_own_id_used(), self.may_repeat, end));
         }

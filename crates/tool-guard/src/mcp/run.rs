@@ -9,7 +9,11 @@ use crate::{
     servers::{command::Command, remote::Remote},
     wire::lines::Lines,
 };
-use std::{panic::resume_unwind, process::ExitCode};
+use std::{
+    io::{self, IsTerminal as _},
+    panic::resume_unwind,
+    process::ExitCode,
+};
 
 /// Runs the guard until the client disconnects, or the server ends.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
@@ -20,6 +24,11 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         options.restart == Restart::Never || options.mode == Mode::Enforce,
         "--restart crash needs --mode enforce: the other modes change nothing"
     );
+    if io::stdin().is_terminal() {
+        eprintln!(
+            "tool-guard: waits for an MCP client on standard input, which starts this command itself: tool-guard install writes it into a client's configuration, tool-guard demo shows it; Ctrl-C ends it"
+        );
+    }
     let logging = options.operation.log()?;
     let guard = Guard::new(&options, logging.is_some()).await?;
     let (beside, ended) = guard.beside(&options).await?;

@@ -6,4 +6,5 @@ mod install;
 mod mcp;
 mod operator;
 mod session;
+mod status;
 mod turn;

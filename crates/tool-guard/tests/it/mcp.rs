@@ -5,7 +5,7 @@ mod admin;
 mod attribution;
 mod bad_input;
 mod checks;
-mod client;
+pub(crate) mod client;
 mod command_line;
 mod configured;
 mod evidence;

@@ -1,0 +1,243 @@
+//! `tool-guard status`: what the guards of this user do, and what their records know.
+use crate::{
+    doctor::unguarded,
+    engine::{
+        options::duration,
+        records::{Place, default_file, guards_folder},
+        stores::{may_exist, open_to_read},
+    },
+    front::own_socket::documents,
+    terminal::{SHORT, print},
+};
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+    time::Duration,
+};
+use tokio::time::sleep;
+use tool_reliability::idempotency::{IdempotencyLayer, StoreHandle};
+use tr_core::{SystemClock, ToolOutcome, WallClock as _, internal::millis, printable, rfc3339};
+
+/// The exit codes, for the help.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  nothing needs a person
+  1  a call of unknown outcome, a tool that fails each time, an open breaker, or a store that cannot be used
+  2  the command line cannot be used";
+
+/// How often `--watch` looks.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// From so many failures in a row on, a tool is named.
+const FAILS: u64 = 5;
+
+/// Shows what the guards of this user do, and what their records know.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Options {
+    /// Show it again every two seconds
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
+
+    /// Only the events, and the records of unknown outcome, of this time, such as 1h
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    since: Option<Duration>,
+
+    /// Print it as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is known.
+struct Status {
+    guards: Vec<Value>,
+    /// The records of unknown outcome, by their keys.
+    unknown: BTreeMap<String, Value>,
+    /// Servers of clients with guarded ones that are not.
+    unguarded: Vec<String>,
+}
+
+/// Runs the subcommand.
+pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
+    loop {
+        let status = Status::read(options.since).await?;
+        if options.json {
+            print(format!("{}\n", status.as_json()))?;
+        } else {
+            let clear =
+                if options.watch && io::stdout().is_terminal() { "\x1b[2J\x1b[H" } else { "" };
+            print(format!("{clear}{}", status.for_people()))?;
+        }
+        if !options.watch {
+            return Ok(ExitCode::from(u8::from(status.needs_a_person())));
+        }
+        sleep(AGAIN).await;
+    }
+}
+
+impl Status {
+    async fn read(since: Option<Duration>) -> anyhow::Result<Self> {
+        let from = since.map_or(0, |since| SystemClock.unix_ms().saturating_sub(millis(since)));
+        let folder = guards_folder()?;
+        let guards = documents(&folder).await;
+        let mut guards = guards.with_context(|| format!("cannot read {}", folder.display()))?;
+        guards.sort_by_key(|guard| guard["since"].as_u64());
+        let mut unknown = BTreeMap::new();
+        for record in of_default_file().await {
+            unknown.insert(key_of(&record), record);
+        }
+        for guard in &mut guards {
+            for list in ["/state/store/unknown", "/state/unknown"] {
+                let records = guard.pointer(list).and_then(Value::as_array).into_iter().flatten();
+                unknown.extend(records.map(|record| (key_of(record), record.clone())));
+            }
+            if let Some(Value::Array(events)) = guard.get_mut("events") {
+                events.retain(|event| event["at"].as_u64() >= Some(from));
+            }
+        }
+        unknown.retain(|_, record| record["updatedAtMs"].as_u64() >= Some(from));
+        Ok(Self { guards, unknown, unguarded: unguarded().unwrap_or_default() })
+    }
+
+    fn as_json(&self) -> Value {
+        json!({
+            "guards": self.guards,
+            "unknown": self.unknown.values().collect::<Vec<_>>(),
+            "unguarded": self.unguarded,
+        })
+    }
+
+    fn needs_a_person(&self) -> bool {
+        !self.unknown.is_empty() || self.guards.iter().any(|guard| !faults(guard).is_empty())
+    }
+
+    fn for_people(&self) -> String {
+        let mut text = String::new();
+        for guard in &self.guards {
+            let _ = writeln!(text, "{}", head(guard));
+            for fault in faults(guard) {
+                let _ = writeln!(text, "  {fault}");
+            }
+            for event in guard["events"].as_array().into_iter().flatten() {
+                let _ =
+                    writeln!(text, "  {}", printable(event["line"].as_str().unwrap_or_default()));
+            }
+        }
+        if self.guards.is_empty() {
+            text.push_str("no guard is running\n");
+        }
+        if !self.unknown.is_empty() {
+            let _ = writeln!(text, "calls of unknown outcome: {}", self.unknown.len());
+        }
+        for (key, record) in &self.unknown {
+            let id = key.get(..SHORT).unwrap_or(key);
+            let at = time(record["updatedAtMs"].as_u64().unwrap_or_default());
+            let tool = record["tool"].as_str().unwrap_or("unreadable");
+            let _ =
+                writeln!(text, "  {id} {}, {at}: tool-guard records show {id}", printable(tool));
+        }
+        for server in &self.unguarded {
+            let _ = writeln!(text, "not guarded: {}", printable(server));
+        }
+        text
+    }
+}
+
+/// What a person learns first of a guard.
+fn head(guard: &Value) -> String {
+    let counts = &guard["counts"];
+    let number = |name: &str| counts[name].as_u64().unwrap_or_default();
+    let refused: BTreeMap<&str, u64> = counts["refused"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(code, calls)| (code.as_str(), calls.as_u64().unwrap_or_default()))
+        .collect();
+    let by: Vec<_> = refused.iter().map(|(code, calls)| format!("{code}={calls}")).collect();
+    let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
+    let clients = counts["clients"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let clients: Vec<_> = clients.collect();
+    let mode = guard["mode"].as_str().unwrap_or_default();
+    let head = format!(
+        "{} for {}, process {} since {}{}: {} calls, {} retried, {} repeats answered from records, {} refused{by}, {} left unknown",
+        guard["server"].as_str().unwrap_or_default(),
+        if clients.is_empty() { "no client yet".into() } else { clients.join(", ") },
+        guard["pid"],
+        time(guard["since"].as_u64().unwrap_or_default()),
+        if mode == "enforce" { String::new() } else { format!(", mode {mode}") },
+        number("calls"),
+        number("retried"),
+        number("replayed"),
+        refused.values().sum::<u64>(),
+        number("unknown"),
+    );
+    printable(&head).into_owned()
+}
+
+/// What is wrong with a guard, its store, its breakers and its tools.
+fn faults(guard: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if let Some(error) = guard.pointer("/state/store/error") {
+        faults.push(format!("its records cannot be used: {}", text(error)));
+    }
+    if guard["state"]["on"] == false {
+        faults.push("it is switched off: calls pass unguarded".into());
+    }
+    for breaker in guard["state"]["breakers"].as_array().into_iter().flatten() {
+        if breaker["state"] != "CLOSED" {
+            let left = breaker["timeLeftMs"].as_u64().unwrap_or_default().div_ceil(1_000);
+            faults.push(format!(
+                "the breaker of {} is {}, for {left} s: {}",
+                text(&breaker["name"]),
+                text(&breaker["state"]),
+                text(&breaker["lastFailure"]),
+            ));
+        }
+    }
+    for tool in guard["counts"]["tools"].as_array().into_iter().flatten() {
+        let failures = tool["failedInARow"].as_u64().unwrap_or_default();
+        if failures >= FAILS {
+            faults.push(format!(
+                "{} has failed {failures} times in a row: {}",
+                text(&tool["tool"]),
+                text(&tool["lastFailure"]),
+            ));
+        }
+    }
+    faults.iter().map(|fault| printable(fault).into_owned()).collect()
+}
+
+/// The records of unknown outcome in the default file, which need no guard.
+async fn of_default_file() -> Vec<Value> {
+    let Ok(file) = default_file() else { return Vec::new() };
+    if !may_exist(&file) {
+        return Vec::new();
+    }
+    let Ok(Some(store)) = open_to_read(Place::File(file)).await else { return Vec::new() };
+    let layer = IdempotencyLayer::builder().shared_store(store.shared()).build();
+    let handle: Option<StoreHandle<ToolOutcome>> = layer.ok().and_then(|it| it.handle().in_store());
+    let mut found = Vec::new();
+    if let Some(handle) = handle
+        && let Ok(listed) = handle.unknown(1_000).await
+    {
+        found.extend(listed.records.iter().filter_map(|record| serde_json::to_value(record).ok()));
+    }
+    store.close().await;
+    found
+}
+
+fn key_of(record: &Value) -> String {
+    record["key"].as_str().unwrap_or_default().to_owned()
+}
+
+/// A time for people: `2026-11-29 14:02Z`.
+fn time(unix_ms: u64) -> String {
+    let time = rfc3339(unix_ms).to_string();
+    time.get(..16).map_or_else(|| time.clone(), |minute| format!("{}Z", minute.replace('T', " ")))
+}
