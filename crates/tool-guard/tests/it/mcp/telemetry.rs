@@ -130,6 +130,8 @@ fn a_foreign_page_and_a_foreign_machine_get_no_metrics() {
     assert_eq!(get(&here, "/metrics", &["host: localhost", "origin: http://evil.example"]).0, 403);
     assert_eq!(get(&here, "/", &["host: localhost"]).0, 404);
     assert_eq!(get(&here, "/metrics", &["host: 127.0.0.1"]).0, 200);
+    // A load balancer sends what it likes, and learns nothing.
+    assert_eq!(get(&here, "/healthz", &["host: evil.example"]), (200, "ok\n".into()));
 
     let folder = tempfile::tempdir().unwrap();
     let token = write(&folder, "token", "0123456789abcdef\n");
