@@ -1,6 +1,7 @@
 //! Metrics and spans for an OpenTelemetry collector, as the variables `OTEL_*` say.
 //!
 //! The SDK's threads collect and send; calls only put spans into a queue, which loses them when it is full.
+use anyhow::Context as _;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{MetricExporter, SpanExporter, WithHttpConfig as _};
 use opentelemetry_sdk::{
@@ -8,13 +9,18 @@ use opentelemetry_sdk::{
     metrics::{PeriodicReader, Temporality},
 };
 use std::{
-    env,
+    env, fs,
     future::{Future, ready},
     pin::Pin,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
+use tokio_rustls::rustls::crypto::ring;
 use tool_reliability::telemetry::TARGET;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 /// What the variables ask for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -35,11 +41,7 @@ impl Otlp {
         }
         let mut warnings = Vec::new();
         let mut wants = |signal: &str| {
-            let of_signal = |what: &str| {
-                let own = format!("OTEL_EXPORTER_OTLP_{signal}_{what}");
-                let all = format!("OTEL_EXPORTER_OTLP_{what}");
-                get(&own).map(|value| (own, value)).or_else(|| Some((all.clone(), get(&all)?)))
-            };
+            let of_signal = |what: &str| of_signal(signal, what, get);
             let endpoint = of_signal("ENDPOINT");
             let exporters = get(&format!("OTEL_{signal}_EXPORTER"));
             let is_wanted = match exporters {
@@ -52,12 +54,12 @@ impl Otlp {
                         format!("{name}={protocol} is not supported: set http/protobuf, and the collector's port for it (4318)")
                     },
                 ),
-                endpoint.filter(|(_, url)| !url.starts_with("http://")).map(|(name, _)| {
-                    format!("{name}: only http:// is supported: name a collector on this machine or network, which may forward with TLS")
+                endpoint.filter(|(_, url)| !is_http(url)).map(|(name, _)| {
+                    format!("{name}: this is no address that begins with https:// or http://")
                 }),
-                of_signal("COMPRESSION").filter(|(_, how)| how != "none").map(|(name, how)| {
-                    format!("{name}={how} is not supported: remove it")
-                }),
+                of_signal("COMPRESSION").filter(|(_, how)| !["none", "gzip"].contains(&&**how)).map(
+                    |(name, how)| format!("{name}={how} is not supported: set gzip, or remove it"),
+                ),
             ];
             let unusable: Vec<_> = unusable.into_iter().flatten().filter(|_| is_wanted).collect();
             let is_usable = unusable.is_empty();
@@ -72,6 +74,38 @@ impl Otlp {
         let (metrics, traces) = (wants("METRICS"), wants("TRACES"));
         Self { metrics, traces, warnings }
     }
+}
+
+fn is_http(url: &str) -> bool {
+    url.starts_with("http://") || url.starts_with("https://")
+}
+
+/// A variable of one signal, else that of all, with its name.
+fn of_signal(
+    signal: &str,
+    what: &str,
+    get: impl Fn(&str) -> Option<String>,
+) -> Option<(String, String)> {
+    let own = format!("OTEL_EXPORTER_OTLP_{signal}_{what}");
+    let all = format!("OTEL_EXPORTER_OTLP_{what}");
+    get(&own).map(|value| (own, value)).or_else(|| Some((all.clone(), get(&all)?)))
+}
+
+/// The authorities that the collector's certificate is checked by: those of `OTEL_EXPORTER_OTLP_CERTIFICATE`, else the
+/// system's.
+fn authorities(signal: &str) -> anyhow::Result<Vec<Certificate<'static>>> {
+    let Some((name, file)) = of_signal(signal, "CERTIFICATE", |name| env::var(name).ok()) else {
+        let system = rustls_native_certs::load_native_certs().certs;
+        return Ok(system.iter().map(|it| Certificate::from_der(it).to_owned()).collect());
+    };
+    let pem = fs::read(&file).with_context(|| format!("{name}: cannot read {file}"))?;
+    let certificate = |item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+        _ => None,
+    };
+    let all: Vec<_> = parse_pem(&pem).filter_map(certificate).collect();
+    anyhow::ensure!(!all.is_empty(), "{name}: {file} has no certificate in PEM");
+    Ok(all)
 }
 
 /// What says of all metrics and spans where they come from.
@@ -89,7 +123,7 @@ pub(super) fn resource() -> Resource {
 pub(super) fn metrics(temporality: Temporality) -> anyhow::Result<PeriodicReader<MetricExporter>> {
     let exporter = MetricExporter::builder()
         .with_http()
-        .with_http_client(Client::new("metrics"))
+        .with_http_client(Client::new("METRICS", "metrics")?)
         .with_temporality(temporality)
         .build()?;
     Ok(PeriodicReader::builder(exporter).build())
@@ -97,7 +131,8 @@ pub(super) fn metrics(temporality: Temporality) -> anyhow::Result<PeriodicReader
 
 /// Sends spans in batches, as `OTEL_BSP_*` say.
 pub(super) fn spans() -> anyhow::Result<SpanExporter> {
-    Ok(SpanExporter::builder().with_http().with_http_client(Client::new("spans")).build()?)
+    let client = Client::new("TRACES", "spans")?;
+    Ok(SpanExporter::builder().with_http().with_http_client(client).build()?)
 }
 
 /// The limit of one request, unless `OTEL_EXPORTER_OTLP_TIMEOUT` says another (in milliseconds).
@@ -115,15 +150,22 @@ struct Client {
 }
 
 impl Client {
-    fn new(what: &'static str) -> Self {
+    fn new(signal: &str, what: &'static str) -> anyhow::Result<Self> {
         let millis = env::var("OTEL_EXPORTER_OTLP_TIMEOUT").ok().and_then(|it| it.parse().ok());
         let timeout = millis.map_or(TIMEOUT, Duration::from_millis);
+        let endpoint = of_signal(signal, "ENDPOINT", |name| env::var(name).ok());
+        let mut tls = TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
+        if endpoint.is_some_and(|(_, url)| url.trim().starts_with("https://")) {
+            tls = tls.root_certs(RootCerts::Specific(Arc::new(authorities(signal)?)));
+        }
         let agent = ureq::Agent::config_builder()
+            .tls_config(tls.build())
             .timeout_global(Some(timeout))
             .http_status_as_error(false)
             .max_redirects(0)
             .build();
-        Self { agent: agent.into(), what, delivers: AtomicBool::new(true) }
+        Ok(Self { agent: agent.into(), what, delivers: AtomicBool::new(true) })
     }
 
     fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
@@ -149,6 +191,9 @@ impl Client {
         let why = match sent {
             Ok(response) => format!("the collector answered {}", response.status()),
             Err(error) => match error.downcast_ref::<ureq::Error>() {
+                Some(error) if tr_tls::is_refusal(error) => {
+                    "the collector's certificate is not trusted".into()
+                }
                 Some(ureq::Error::Timeout(_)) => "the collector does not answer in time".into(),
                 Some(ureq::Error::Io(error)) => {
                     format!("the collector cannot be reached: {}", error.kind())
@@ -214,8 +259,11 @@ mod tests {
         let own = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc");
         let traces = read(&[endpoint, own]);
         assert!(traces.metrics && !traces.traces);
-        let tls = read(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://u:secret@c")]);
-        assert!(!tls.metrics && tls.warnings.len() == 1 && !tls.warnings[0].contains("secret"));
+        let odd = read(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://u:secret@c")]);
+        assert!(!odd.metrics && odd.warnings.len() == 1 && !odd.warnings[0].contains("secret"));
+        let tls = ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c");
+        assert!(read(&[tls, ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")]).metrics);
+        assert!(!read(&[tls, ("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd")]).metrics);
         // Another program's settings that the guard does not use are not its business.
         assert_eq!(read(&[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]), Otlp::default());
     }

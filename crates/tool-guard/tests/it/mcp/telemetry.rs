@@ -7,11 +7,20 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     os::unix::fs::PermissionsExt as _,
     process::Command,
-    sync::mpsc::{Receiver, channel},
+    sync::{
+        Arc,
+        mpsc::{Receiver, channel},
+    },
     thread,
     time::Duration,
 };
 use tempfile::TempDir;
+use tokio_rustls::rustls::{
+    ServerConfig, ServerConnection, StreamOwned,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+};
+use tr_testkit::tls::{Authority, Issued};
 
 /// A guard around the demonstration's server, with variables of its environment.
 fn guarded(options: &[&str], vars: &[(&str, &str)]) -> Client {
@@ -218,9 +227,17 @@ fn only_the_values_of_listed_params_are_logged() {
 }
 
 /// A collector: what it is sent, as paths and bodies.
-fn collector(answers: bool) -> (String, Receiver<(String, Vec<u8>)>) {
+fn collector(answers: bool, own: Option<&Issued>) -> (String, Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let scheme = if own.is_some() { "https" } else { "http" };
+    let endpoint = format!("{scheme}://{}", listener.local_addr().unwrap());
+    let tls = own.map(|own| {
+        let chain = vec![CertificateDer::from_pem_slice(own.certificate().as_bytes()).unwrap()];
+        let key = PrivateKeyDer::from_pem_slice(own.key().as_bytes()).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())
+    });
     let (sender, requests) = channel();
     thread::spawn(move || {
         let mut open = Vec::new();
@@ -230,9 +247,14 @@ fn collector(answers: bool) -> (String, Receiver<(String, Vec<u8>)>) {
                 open.push(stream);
                 continue;
             }
-            let sender = sender.clone();
+            let (sender, tls) = (sender.clone(), tls.clone());
             thread::spawn(move || {
-                let mut stream = stream;
+                let mut stream: Box<dyn Io> = match tls {
+                    Some(tls) => {
+                        Box::new(StreamOwned::new(ServerConnection::new(tls).unwrap(), stream))
+                    }
+                    None => Box::new(stream),
+                };
                 while let Some(request) = request(&mut stream) {
                     let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
                     if sender.send(request).is_err() || stream.write_all(answer).is_err() {
@@ -245,7 +267,10 @@ fn collector(answers: bool) -> (String, Receiver<(String, Vec<u8>)>) {
     (endpoint, requests)
 }
 
-fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+trait Io: Read + Write {}
+impl<T: Read + Write> Io for T {}
+
+fn request(stream: &mut dyn Io) -> Option<(String, Vec<u8>)> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -262,7 +287,7 @@ fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
 
 #[test]
 fn a_collector_gets_the_spans_and_metrics_of_the_last_call() {
-    let (endpoint, requests) = collector(true);
+    let (endpoint, requests) = collector(true, None);
     let vars = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint), ("OTEL_SERVICE_NAME", "shop-guard")];
     let mut client = guarded(&[], &vars);
     client.list_tools();
@@ -283,8 +308,48 @@ fn a_collector_gets_the_spans_and_metrics_of_the_last_call() {
 }
 
 #[test]
+fn a_collector_is_sent_to_over_https_if_its_certificate_is_trusted() {
+    let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+    let own = authority.issue(["127.0.0.1"]);
+    let trusted = write(&folder, "ca.pem", &authority.pem());
+    let other = write(&folder, "other.pem", &Authority::new().pem());
+    for (file, how) in [(&trusted, "none"), (&trusted, "gzip"), (&other, "none")] {
+        let (endpoint, requests) = collector(true, Some(&own));
+        let vars = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", &*endpoint),
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", file),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", how),
+        ];
+        let mut client = guarded(&[], &vars);
+        client.ask(1, "read_file", json!({ "path": "a" }));
+        client.close();
+        client.wait();
+        let spans: Vec<_> = requests.try_iter().filter(|(to, _)| to == "/v1/traces").collect();
+        let is_gzip = |body: &[u8]| body.starts_with(&[0x1f, 0x8b]);
+        let is_plain = |body: &[u8]| String::from_utf8_lossy(body).contains("tool_execution");
+        if file == &other {
+            let said = client.stderr();
+            assert!(spans.is_empty() && said.contains("certificate is not trusted"), "{said}");
+        } else {
+            let arrived = spans.iter().any(|(_, body)| match how {
+                "gzip" => is_gzip(body),
+                _ => is_plain(body),
+            });
+            assert!(arrived, "{how}: {}", spans.len());
+        }
+    }
+    let vars = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://127.0.0.1:1"),
+        ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/no/such/file"),
+    ];
+    let mut client = guarded(&[], &vars);
+    assert_eq!(client.wait().code(), Some(1));
+    assert!(client.stderr().contains("OTEL_EXPORTER_OTLP_CERTIFICATE: cannot read"));
+}
+
+#[test]
 fn a_collector_that_never_answers_or_is_not_there_costs_calls_nothing() {
-    let (silent, _requests) = collector(false);
+    let (silent, _requests) = collector(false, None);
     for endpoint in [&*silent, "http://127.0.0.1:1"] {
         let vars = [
             ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
