@@ -191,7 +191,7 @@ impl Client {
         let why = match sent {
             Ok(response) => format!("the collector answered {}", response.status()),
             Err(error) => match error.downcast_ref::<ureq::Error>() {
-                Some(error) if tr_tls::is_refusal(error) => {
+                Some(ureq::Error::Io(error)) if tr_tls::is_refusal(error) => {
                     "the collector's certificate is not trusted".into()
                 }
                 Some(ureq::Error::Timeout(_)) => "the collector does not answer in time".into(),
