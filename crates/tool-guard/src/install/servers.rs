@@ -4,7 +4,7 @@ use super::{
     tree::{Member, Node, Refusal, Value, member},
 };
 use crate::{engine::options::endpoint, secrets::is_like_one};
-use std::path::Path;
+use std::{env, fs, io, os::unix::fs::MetadataExt as _, path::Path};
 use tool_reliability::admin::is_local_host;
 
 /// What the word with the client's own limit begins with.
@@ -247,10 +247,26 @@ fn unfit(url: &str) -> Option<&'static str> {
     )
 }
 
-/// Whether a program is the guard, by its name.
+/// Whether a program is the guard: by its name, or as another name of this program, which may be a copy.
 fn is_guard(program: &str) -> bool {
-    let name = Path::new(program).file_stem().and_then(|name| name.to_str());
-    matches!(name, Some("tool-guard" | "tool-reliability"))
+    let path = Path::new(program);
+    let name = path.file_stem().and_then(|name| name.to_str());
+    let is_named = matches!(name, Some("tool-guard" | "tool-reliability"));
+    is_named || path.is_absolute() && is_this_program(path).unwrap_or(false)
+}
+
+fn is_this_program(path: &Path) -> io::Result<bool> {
+    let own = env::current_exe()?;
+    let (theirs, ours) = (fs::metadata(path)?, fs::metadata(&own)?);
+    let is_same = (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino());
+    Ok(is_same || theirs.len() == ours.len() && fs::read(path)? == fs::read(own)?)
+}
+
+/// Whether another program starts the guard: `env A=1 tool-guard mcp …`, `sh -c "tool-guard mcp …"`.
+fn wraps_guard(words: &[&str]) -> bool {
+    let inner = words.iter().flat_map(|word| word.split_whitespace());
+    let inner: Vec<_> = inner.take_while(|word| *word != "--").collect();
+    inner.windows(2).any(|pair| pair[1] == "mcp" && is_guard(pair[0]))
 }
 
 impl<'t> Reached<'t> {
@@ -279,7 +295,9 @@ impl<'t> Reached<'t> {
     /// Whether the guard is in front of it.
     pub(crate) fn guarded(&self) -> Guarded {
         let words = self.words();
-        let [program, "mcp", rest @ ..] = words.as_slice() else { return Guarded::No };
+        let [program, "mcp", rest @ ..] = words.as_slice() else {
+            return if wraps_guard(&words) { Guarded::ByHand } else { Guarded::No };
+        };
         let rest = rest.get(usize::from(self.has_limit())..).unwrap_or_default();
         if !is_guard(program) {
             return Guarded::No;

@@ -349,3 +349,21 @@ fn the_path_that_a_file_gets_is_the_one_that_was_called() {
         assert!(home.text().contains(&format!("{:?}", link)), "{}", home.text());
     }
 }
+
+#[test]
+fn a_guard_under_another_name_is_one() {
+    let copies = tempfile::tempdir().unwrap();
+    let (copy, link) = (copies.path().join("tg-0.1.0"), copies.path().join("tg"));
+    fs::copy(env!("CARGO_BIN_EXE_tool-guard"), &copy).unwrap();
+    symlink(env!("CARGO_BIN_EXE_tool-guard"), &link).unwrap();
+    for program in [&copy, &link] {
+        let servers = format!(
+            r#"{{"mcpServers": {{"a": {{"command": "{}", "args": ["mcp", "--", "npx", "x"]}}}}}}"#,
+            program.display()
+        );
+        let home = Home::new("claude-code", &servers);
+        let said = home.says(&[], 0);
+        assert!(said.contains("guarded already"), "{said}");
+        assert_eq!(home.text(), servers);
+    }
+}
