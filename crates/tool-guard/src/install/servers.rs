@@ -264,7 +264,7 @@ fn is_this_program(path: &Path) -> io::Result<bool> {
 
 /// Whether another program starts the guard: `env A=1 tool-guard mcp …`, `sh -c "tool-guard mcp …"`.
 fn wraps_guard(words: &[&str]) -> bool {
-    let inner = words.iter().flat_map(|word| word.split_whitespace());
+    let inner = words.iter().flat_map(|word| word.split(char::is_whitespace));
     let inner: Vec<_> = inner.take_while(|word| *word != "--").collect();
     inner.windows(2).any(|pair| pair[1] == "mcp" && is_guard(pair[0]))
 }
