@@ -99,7 +99,7 @@ impl Guard {
     }
 }
 
-fn program() -> OsString {
+pub(crate) fn program() -> OsString {
     env::var_os("TR_TOOL_GUARD").expect("TR_TOOL_GUARD names the guard: run cargo xtask test")
 }
 

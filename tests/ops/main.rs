@@ -1,5 +1,6 @@
 //! The alerts of docs/ops: promtool tests them, and a real Prometheus fires them by scraping a real guard.
 mod guard;
+mod ledger;
 mod prometheus;
 
 use guard::Guard;

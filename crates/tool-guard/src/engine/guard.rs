@@ -40,6 +40,7 @@ use tool_reliability::{
     admin::Admin,
     config::{IdentityConfig, Live},
     idempotency::{DerivedKeys, Janitor},
+    telemetry::TelemetryLayer,
 };
 use tr_core::{Effect, Observer, SystemClock, WallClock as _, internal::lock};
 
@@ -68,6 +69,7 @@ pub(crate) struct Guard {
     unknowns: Arc<Unknowns>,
     pub(crate) equal_calls: EqualCalls,
     timeouts: Arc<dyn Observer>,
+    refusals: TelemetryLayer,
     /// What is known of the server's tools.
     pub(crate) effects: Arc<Mutex<Effects>>,
     declared: Declared,
@@ -168,6 +170,7 @@ impl Guard {
             unknowns: Arc::default(),
             equal_calls: EqualCalls::joining(options.join_after.0),
             timeouts,
+            refusals: TelemetryLayer::call(&signals),
             effects: Arc::new(Mutex::new(effects)),
             declared,
             files,
@@ -220,6 +223,7 @@ impl Guard {
         let mut proxy = Proxy::new(self.mode, wire, stack, client, effects);
         (proxy.host_runs, proxy.watching) = (self.host_runs, self.watching.clone());
         proxy.equal_calls = self.equal_calls.clone();
+        proxy.refusals = Some(self.refusals.clone());
         proxy.server = self.label.as_str().into();
         proxy
     }

@@ -42,7 +42,10 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use std::sync::{Arc, Mutex};
 use tokio::time::Instant;
-use tool_reliability::{Guarded, telemetry::TARGET};
+use tool_reliability::{
+    Guarded,
+    telemetry::{TARGET, TelemetryLayer},
+};
 use tr_core::{BoxError, ToolOutcome, canonical::Key, printable};
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
@@ -56,6 +59,8 @@ pub(crate) struct Proxy {
     /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
     /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
     pub(super) host_runs: bool,
+    /// Tells of calls that no stack hears of, as of those that one refuses.
+    pub(super) refusals: Option<TelemetryLayer>,
     /// Hears of the calls.
     pub(super) watching: Watching,
     /// The calls in flight.
@@ -98,6 +103,7 @@ impl Proxy {
             client,
             effects,
             host_runs: false,
+            refusals: None,
             watching: Watching::default(),
             requests: Requests::default(),
             key: None,
@@ -115,13 +121,6 @@ impl Proxy {
     pub(crate) fn with_messages(mut self) -> Self {
         (self.to_client, self.to_server) = (Out::apart(), Out::apart());
         self
-    }
-
-    /// The client has said its name, as `name/version`, by which its calls have their limit.
-    pub(crate) fn know_client(&mut self, name: Box<str>) {
-        self.wire.lock().know_client(&name);
-        self.watching.know_client(&name);
-        self.client_name = Some(name);
     }
 
     /// Whether a begun call is still to be sent to the server: its claim may still be written to the disk.

@@ -15,12 +15,22 @@ use crate::engine::{
     warnings::Repeatable,
 };
 use serde_json::Value;
-use std::{fmt::Write as _, process, sync::Arc};
-use tower::ServiceExt;
-use tr_core::{
-    CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall, call::Attachment,
-    canonical::Digest, internal::lock, printable,
+use std::{
+    fmt::Write as _,
+    future::{Future, ready},
+    pin::Pin,
+    process,
+    sync::Arc,
 };
+use tool_reliability::telemetry::TelemetryLayer;
+use tower::{Layer as _, ServiceExt, service_fn};
+use tr_core::{
+    BoxError, CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall,
+    ToolOutcome, call::Attachment, canonical::Digest, internal::lock, printable,
+};
+
+type End = Result<ToolOutcome, BoxError>;
+type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// How much of a param's value a record shows, in characters.
 const SHOWN: usize = 200;
@@ -112,6 +122,7 @@ impl Proxy {
         let named = own.filter(|_| call.is_identified() || self.client.is_over_http());
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let asker = mcp.checked.is_some().then(|| self.asker());
+        let refusals = self.refusals.clone();
         let is_in_conversation = self.client.is_in_conversation(&call);
         let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
         let run = async move {
@@ -136,7 +147,7 @@ impl Proxy {
                 Ok(Some(barred)) => {
                     let barred = barred.of(&call);
                     barred.log(call.parts().tool.full_name());
-                    Err(barred.into())
+                    refused(refusals, call, barred.into()).await
                 }
                 Ok(None) => {
                     let record = match own {
@@ -152,7 +163,7 @@ impl Proxy {
                         None => stack.oneshot(call).await,
                     }
                 }
-                Err(not_compared) => Err(not_compared.into()),
+                Err(not_compared) => refused(refusals, call, not_compared.into()).await,
             };
             server_key::settle(&wire, &mcp, &mut end).await;
             if let Some(asker) = asker {
@@ -164,6 +175,13 @@ impl Proxy {
             (mcp, repeatable, end)
         };
         self.calls.begin(Box::pin(run))
+    }
+
+    /// The client has said its name, as `name/version`, by which its calls have their limit.
+    pub(crate) fn know_client(&mut self, name: Box<str>) {
+        self.wire.lock().know_client(&name);
+        self.watching.know_client(&name);
+        self.client_name = Some(name);
     }
 
     /// Asks about this client's calls.
@@ -243,4 +261,12 @@ impl Proxy {
         };
         Some(self.equal_calls.begin_now(call, own_id()))
     }
+}
+
+/// Refuses a call without the stack, so that spans, metrics and log have it all the same.
+fn refused(refusals: Option<TelemetryLayer>, call: ToolCall, why: BoxError) -> BoxFuture<End> {
+    let Some(refusals) = refusals else { return Box::pin(ready(Err(why))) };
+    let mut why = Some(why);
+    let refusal = service_fn(move |_: ToolCall| ready(Err(why.take().expect("one call"))));
+    Box::pin(refusals.layer(refusal).oneshot(call))
 }
