@@ -1,5 +1,4 @@
 //! What is known of a call, and what is decided about it.
-use crate::call_limit::ReachedLimit;
 use std::time::Instant;
 
 /// Identifies a call by tool and args.
@@ -23,6 +22,17 @@ pub(crate) enum Weight {
     Passing,
     /// It depends on the args alone.
     Lasting,
+}
+
+/// The limit that a call has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReachedLimit {
+    /// The calls that were made.
+    pub(crate) calls: u32,
+    /// Whether it is the tool's own.
+    pub(crate) of_tool: bool,
+    /// Whether it is that of the session.
+    pub(crate) of_session: bool,
 }
 
 /// What to do about a call.

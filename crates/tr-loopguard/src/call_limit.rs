@@ -11,17 +11,6 @@ pub(crate) struct CallLimits {
     pub(crate) per_session: Option<u32>,
 }
 
-/// The limit that a call has reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ReachedLimit {
-    /// The calls that were made.
-    pub(crate) calls: u32,
-    /// Whether it is the tool's own.
-    pub(crate) of_tool: bool,
-    /// Whether it is that of the session.
-    pub(crate) of_session: bool,
-}
-
 /// The calls of a turn or a session.
 #[derive(Debug, Default)]
 pub(crate) struct CallCount {
@@ -48,7 +37,7 @@ impl CallCount {
         }
     }
 
-    /// Begins anew after this time without a call.
+    /// Counts from zero again after this time without a call.
     pub(crate) fn expire(&mut self, after: Option<Duration>, now: Instant) {
         let pause = self.last.map(|last| now.saturating_duration_since(last));
         if after.zip(pause).is_some_and(|(after, pause)| pause >= after) {

@@ -1,5 +1,5 @@
 //! Errors of the loop guard.
-use crate::{call_limit::ReachedLimit, message};
+use crate::{call::ReachedLimit, message};
 use std::{error::Error, fmt};
 use tr_core::{BoxError, FailureInfo, Ran, Verdict, code};
 

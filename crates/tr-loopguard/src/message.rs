@@ -1,9 +1,6 @@
 //! The messages for the model. Those about failures are exactly as specified; those about signals
 //! follow their form.
-use crate::{
-    call::{Decision, Rule, Signal},
-    call_limit::ReachedLimit,
-};
+use crate::call::{Decision, ReachedLimit, Rule, Signal};
 use std::time::Duration;
 
 /// Added to the message of a failure that will repeat.

@@ -1,8 +1,8 @@
 //! The turns that have failures, in shards; other turns are not kept, unless signals are enabled.
 use crate::{
     Mode, Signals,
-    call::{CallHash, Decision, End, RequestedCall, Step, ToolHash, Weight},
-    call_limit::{CallCount, CallLimits, ReachedLimit},
+    call::{CallHash, Decision, End, ReachedLimit, RequestedCall, Step, ToolHash, Weight},
+    call_limit::{CallCount, CallLimits},
     turn::{Judge, Limits, Rules, Turn},
 };
 use std::{

@@ -6,6 +6,7 @@ mod attribution;
 mod bad_input;
 mod checks;
 pub(crate) mod client;
+mod collector;
 mod command_line;
 mod configured;
 mod evidence;
