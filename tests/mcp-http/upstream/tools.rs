@@ -1,6 +1,6 @@
 //! What the server's tools answer.
 use serde_json::{Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
+use tr_core::{SystemClock, WallClock as _};
 
 pub(super) fn listed(wants_header: bool) -> Value {
     let mut order = json!({ "type": "string" });
@@ -17,8 +17,7 @@ pub(super) fn listed(wants_header: bool) -> Value {
 /// A call that is executed now.
 pub(super) fn executed(params: &Value) -> Value {
     let mut executed = params.clone();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    executed["at"] = u64::try_from(now.as_millis()).unwrap().into();
+    executed["at"] = SystemClock.unix_ms().into();
     executed
 }
 

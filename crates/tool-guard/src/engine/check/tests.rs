@@ -32,7 +32,7 @@ fn paid(amount: impl Into<Value>, at: impl Into<Value>) -> Value {
     json!({ "order": "A1", "sum": { "amount": amount.into() }, "at": at.into() })
 }
 
-fn shown(document: Value, after: u64) -> Shown {
+fn shown(document: &Value, after: u64) -> Shown {
     judge(&check(), &asked(), &json!({ "structuredContent": document }), SINCE + after)
 }
 
@@ -62,8 +62,10 @@ fn exactly_one_element_that_is_not_older_says_that_it_ran() {
         json!([{ "other": 1 }, new]),
         json!([paid(42.0, SINCE + 20)]),
     ] {
-        let ran =
-            shown(json!({ "payments": elements, "total": elements.as_array().map(Vec::len) }), 100);
+        let ran = shown(
+            &json!({ "payments": elements, "total": elements.as_array().map(Vec::len) }),
+            100,
+        );
         assert!(matches!(&ran, Shown::Ran(element) if element["at"] == SINCE + 20), "{ran:?}");
     }
     let text = json!({ "content": [{ "type": "text", "text": json!({ "payments": [new] }).to_string() }] });
@@ -132,7 +134,7 @@ fn a_time_is_as_exact_as_it_is_written() {
 #[test]
 fn absence_counts_only_where_it_is_declared_and_that_long_after() {
     let none = json!({ "payments": [paid(41, SINCE + 20), paid(42, SINCE - 90_000)] });
-    assert!(nothing(&shown(none.clone(), 3_600_000)));
+    assert!(nothing(&shown(&none, 3_600_000)));
     let check = absent_after(30);
     let result = json!({ "structuredContent": none });
     assert!(nothing(&judge(&check, &asked(), &result, SINCE + 29_999)));
