@@ -22,9 +22,11 @@ use tr_core::internal::lock;
 
 /// One multiplexed connection, replaced after every error that leaves its state unknown.
 pub(super) struct Link {
-    way: Arc<Way>,
+    discovery: Discovery,
+    timeout: Duration,
     pub(super) durability: Durability,
-    pub(super) watchers: Arc<Watchers>,
+    pub(super) watchers: Watchers,
+    current: Mutex<Current>,
 }
 
 /// How to find the server.
@@ -35,14 +37,7 @@ pub(super) enum Discovery {
     Sentinels(Arc<Sentinels>),
 }
 
-/// The way to the server, and the connection in use.
-struct Way {
-    discovery: Discovery,
-    timeout: Duration,
-    watchers: Arc<Watchers>,
-    current: Mutex<Current>,
-}
-
+/// The connection in use.
 struct Current {
     state: State,
     /// The number of this connection, also while it is being made.
@@ -65,19 +60,17 @@ type Opening = watch::Receiver<Option<Result<Numbered, RedisError>>>;
 impl Link {
     /// Connects when it is first used.
     pub(super) fn new(discovery: Discovery, timeout: Duration, durability: Durability) -> Self {
-        let watchers = Arc::new(Watchers::default());
         let timeout = match durability {
             Durability::Local => timeout,
             Durability::Wait { within, .. } => timeout.saturating_add(within),
         };
         let current = Mutex::new(Current { state: State::Closed, number: 0 });
-        let way = Way { discovery, timeout, watchers: watchers.clone(), current };
-        Self { way: Arc::new(way), durability, watchers }
+        Self { discovery, timeout, durability, watchers: Watchers::default(), current }
     }
 
     /// Runs a script that changes a record, and waits until enough replicas have the change.
     pub(super) async fn change(
-        &self,
+        self: &Arc<Self>,
         script: &Script,
         key: &[u8],
         args: &[&[u8]],
@@ -93,7 +86,7 @@ impl Link {
             _ if !is_promise(&value) => Ok(value),
             Value::Int(have) if have >= i64::from(replicas.get()) => Ok(value),
             Value::Int(have) => {
-                self.way.doubt(); // They may follow another primary.
+                self.doubt(); // They may follow another primary.
                 Err(StoreError::uncertain(format!(
                     "{have} of {replicas} replicas confirmed the write within {within:?}"
                 )))
@@ -104,7 +97,7 @@ impl Link {
 
     /// Runs a script.
     pub(super) async fn run(
-        &self,
+        self: &Arc<Self>,
         script: &Script,
         key: &[u8],
         args: &[&[u8]],
@@ -113,34 +106,32 @@ impl Link {
     }
 
     /// Sends two commands, the second right after the first on the same connection.
-    async fn send_both(&self, one: Cmd, other: Cmd) -> Result<[Value; 2], RedisError> {
+    async fn send_both(self: &Arc<Self>, one: Cmd, other: Cmd) -> Result<[Value; 2], RedisError> {
         let mut both = Pipeline::new();
         both.add_command(one).add_command(other);
-        let (mut connection, number) = self.way.connection().await?;
+        let (mut connection, number) = self.connection().await?;
         let replies = connection.send_packed_commands(&both, 0, 2).await;
-        self.way.heed(replies.and_then(both_of), number)
+        self.heed(replies.and_then(both_of), number)
     }
 
     /// Sends one command.
-    pub(super) async fn send(&self, command: Cmd) -> Result<Value, RedisError> {
-        let (mut connection, number) = self.way.connection().await?;
+    pub(super) async fn send(self: &Arc<Self>, command: Cmd) -> Result<Value, RedisError> {
+        let (mut connection, number) = self.connection().await?;
         let reply = connection.send_packed_command(&command).await;
-        self.way.heed(reply.and_then(Value::extract_error), number)
+        self.heed(reply.and_then(Value::extract_error), number)
     }
 
     /// Subscribes to a channel.
-    pub(super) async fn subscribe(&self, channel: &[u8]) -> Result<(), RedisError> {
-        let (mut connection, number) = self.way.connection().await?;
-        self.way.heed(connection.subscribe(channel).await, number)
+    pub(super) async fn subscribe(self: &Arc<Self>, channel: &[u8]) -> Result<(), RedisError> {
+        let (mut connection, number) = self.connection().await?;
+        self.heed(connection.subscribe(channel).await, number)
     }
 
-    pub(super) async fn unsubscribe(&self, channel: &[u8]) -> Result<(), RedisError> {
-        let (mut connection, number) = self.way.connection().await?;
-        self.way.heed(connection.unsubscribe(channel).await, number)
+    pub(super) async fn unsubscribe(self: &Arc<Self>, channel: &[u8]) -> Result<(), RedisError> {
+        let (mut connection, number) = self.connection().await?;
+        self.heed(connection.unsubscribe(channel).await, number)
     }
-}
 
-impl Way {
     /// A connection on which the server has answered `HELLO`, so that TLS and authentication have passed.
     /// Without one, nothing was sent that changes records, and the error says so.
     async fn connection(self: &Arc<Self>) -> Result<Numbered, RedisError> {
@@ -161,12 +152,12 @@ impl Way {
     /// Connects in a task of its own, which goes on if this caller leaves.
     fn open(self: &Arc<Self>, current: &mut Current) -> Opening {
         current.number += 1;
-        let (number, way) = (current.number, self.clone());
+        let (number, link) = (current.number, self.clone());
         let (tell, opening) = watch::channel(None);
         current.state = State::Opening(opening.clone());
         tokio::spawn(async move {
-            let end = way.connect(number).await;
-            let mut current = lock(&way.current);
+            let end = link.connect(number).await;
+            let mut current = lock(&link.current);
             if current.number == number {
                 current.state = match &end {
                     Ok(connection) => State::Open(connection.clone()),
@@ -188,15 +179,15 @@ impl Way {
                 &found
             }
         };
-        let way = Arc::downgrade(self);
+        let link = Arc::downgrade(self);
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.timeout))
             .set_response_timeout(Some(self.timeout))
             .set_push_sender(move |push: PushInfo| {
-                let way = way.upgrade().ok_or(())?;
+                let link = link.upgrade().ok_or(())?;
                 match push.kind {
-                    PushKind::Disconnection => way.lose(number),
-                    _ => way.watchers.heed(&push),
+                    PushKind::Disconnection => link.lose(number),
+                    _ => link.watchers.heed(&push),
                 }
                 Ok::<_, ()>(())
             });
