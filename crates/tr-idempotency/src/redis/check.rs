@@ -1,6 +1,5 @@
 //! Checks by `INFO` whether a server can keep records.
 use super::durability::Durability;
-use std::fmt::Write as _;
 
 /// The first version with script flags, which let some scripts run when the memory is full.
 const MAJOR: u64 = 7;
@@ -89,11 +88,7 @@ pub(super) fn check(
     if faults.is_empty() {
         return Ok(warnings);
     }
-    let mut all = String::from("this Redis server cannot keep records:");
-    for fault in &faults {
-        let _ = write!(all, "\n- {fault}");
-    }
-    Err(all)
+    Err(format!("this Redis server cannot keep records:\n- {}", faults.join("\n- ")))
 }
 
 #[cfg(test)]
