@@ -190,12 +190,8 @@ impl<V> Failure<V> {
 }
 
 impl Run {
-    pub(crate) fn of<V>(state: &State<V>, started_at: Millis, finished_at: Millis) -> Option<Self> {
-        Self::ended(state, state.recorded(), started_at, finished_at)
-    }
-
     /// The run that led to a state, with its failure.
-    pub(crate) fn ended<D, F>(
+    pub(crate) fn of<D, F>(
         state: &protocol::State<D, F>,
         recorded: Option<&RecordedFailure>,
         started_at: Millis,
@@ -206,23 +202,16 @@ impl Run {
             protocol::State::Done(_) => true,
             _ => false,
         };
-        let retriable = recorded.is_some_and(|recorded| is_retriable(state, recorded));
+        let retriable = is_retriable(state);
         let code = recorded.map(|recorded| recorded.code.clone());
         Some(Self { started_at, finished_at, success, retriable, code, settled: None })
     }
 }
 
-/// Whether a repeat after this failure may run, and may succeed.
-pub(crate) fn is_retriable<D, F>(
-    state: &protocol::State<D, F>,
-    recorded: &RecordedFailure,
-) -> bool {
-    let may_run_again = match state {
-        protocol::State::Failed(_, again) => *again != Again::Never,
-        protocol::State::Cancelled(_) => true,
-        _ => false,
-    };
-    may_run_again && recorded.verdict.is_transient()
+/// Whether a repeat of the call may run, and may succeed: [`failed`] lets only those run again whose failure
+/// is transient.
+pub(crate) const fn is_retriable<D, F>(state: &protocol::State<D, F>) -> bool {
+    matches!(state, protocol::State::Failed(_, Again::WhenAsked | Again::Freely))
 }
 
 /// The state in which a failure leaves its record.

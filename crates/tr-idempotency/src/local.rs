@@ -110,7 +110,7 @@ impl<V> Store<V> {
         let failure = entry.record.state.recorded();
         let unix = |at| self.common.clock.unix_ms(at);
         let (record, earlier) = (&entry.record, &entry.earlier);
-        DedupeRecord::new(&entry.key, record, &notes.shown(), earlier, failure, unix)
+        DedupeRecord::new(&entry.key, record, &notes.shown(), earlier, failure, None, unix)
     }
 
     /// Records how a call of unknown outcome ended, with a response of `size` bytes; of this epoch

@@ -169,7 +169,7 @@ impl Attempt {
 
 impl RecordedError {
     fn of<D, F>(state: &protocol::State<D, F>, recorded: &RecordedFailure) -> Self {
-        let retriable = is_retriable(state, recorded);
+        let retriable = is_retriable(state);
         Self {
             code: recorded.code.to_string(),
             message: recorded.error.as_ref().map_or(recorded.code.to_string(), ToString::to_string),
@@ -212,10 +212,12 @@ impl DedupeRecord {
         notes: &RequestNote<'_>,
         earlier: &[Run],
         failure: Option<&RecordedFailure>,
+        settled: Option<Box<Settlement>>,
         unix: impl Fn(Millis) -> u64,
     ) -> Self {
         let state = RecordState::of(record.state.phase());
-        let last = Run::ended(&record.state, failure, record.claimed_at, record.changed_at);
+        let last = Run::of(&record.state, failure, record.claimed_at, record.changed_at);
+        let last = last.map(|run| Run { settled, ..run });
         let first = earlier.first().map_or(record.claimed_at, |run| run.started_at);
         let text = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
         Self {
@@ -248,15 +250,6 @@ impl DedupeRecord {
             epoch: record.token.epoch,
             owner: format!("{:016x}", record.token.owner),
         }
-    }
-
-    /// With who settled its last run.
-    pub(crate) fn settled(mut self, settled: Option<Box<Settlement>>) -> Self {
-        let attempts = self.execution.as_mut().map(|runs| &mut runs.attempts);
-        if let Some(last) = attempts.and_then(|attempts| attempts.last_mut()) {
-            last.settlement = settled.map(|settled| *settled);
-        }
-        self
     }
 
     /// The hashed key, as handles take it.

@@ -191,7 +191,7 @@ impl<V: Clone, N> Table<V, N> {
                 entry.reserved = None;
                 match &before {
                     Some(before) if entry.record.runs > 1 => {
-                        let run = Run::of(before, claimed_at, changed_at);
+                        let run = Run::of(before, before.recorded(), claimed_at, changed_at);
                         run.into_iter().for_each(|run| entry.remember(run));
                     }
                     _ => entry.earlier.clear(),

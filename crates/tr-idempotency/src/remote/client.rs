@@ -57,8 +57,8 @@ impl<V> Client<V> {
         let found = Found::body(&stored.key, record);
         let history = self.format.history(&found, &record.state);
         let (earlier, failure, settled) = history.unwrap_or_default();
-        DedupeRecord::new(&stored.key, record, &note, &earlier, failure.as_deref(), |at| at)
-            .settled(settled)
+        let failure = failure.as_deref();
+        DedupeRecord::new(&stored.key, record, &note, &earlier, failure, settled, |at| at)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     codec::{Found, Place, Unreadable},
     end::{Refusal, Run, State, unknown},
-    protocol::{self, Again, Millis},
+    protocol::{self, Millis},
     store::{Change, ClaimRequest, Claimed, End, Grant, Seen, StoreError, StoreErrorKind, Stored},
 };
 use std::{
@@ -221,17 +221,8 @@ fn earlier_runs<V>(remote: &Client<V>, claim: &ClaimRequest, grant: &Grant) -> V
     let found = Found::before(&claim.key, &claim.digest, &before.state);
     let read = remote.format.history(&found, &before.state);
     let (mut runs, recorded, settled) = read.unwrap_or_default();
-    runs.push(Run {
-        started_at: before.claimed_at,
-        finished_at: before.changed_at,
-        success: matches!(before.state, protocol::State::Done(_)),
-        retriable: matches!(
-            before.state,
-            protocol::State::Failed(_, Again::WhenAsked | Again::Freely)
-        ),
-        code: recorded.map(|recorded| recorded.code.clone()),
-        settled,
-    });
+    let last = Run::of(&before.state, recorded.as_deref(), before.claimed_at, before.changed_at);
+    runs.extend(last.map(|run| Run { settled, ..run }));
     runs
 }
 
