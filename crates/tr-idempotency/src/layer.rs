@@ -77,7 +77,7 @@ impl<A, V: Clone + Send + 'static> Builder<A, V> {
         let remote = it.store.map(|(records, format)| {
             let gate = Gate::new(records, it.frames.seal.clone(), it.patience);
             let (format, observer) = (format(it.most_bytes, it.frames), it.observer.clone());
-            Client::new(gate, format, it.stored, observer, probe.clone())
+            Arc::new(Client { gate, format, settings: it.stored, observer, probe: probe.clone() })
         });
         let handle = Handle { store: store.clone(), ttls: config.ttls, remote: remote.clone() };
         let places = it.max_in_flight.map(|calls| Arc::new(Semaphore::new(calls)));

@@ -35,20 +35,10 @@ pub(crate) struct Client<V> {
     pub(crate) format: Format<V>,
     pub(crate) settings: Settings,
     pub(crate) observer: Option<Arc<dyn Observer>>,
-    pub(super) probe: Option<Arc<Prober<V>>>,
+    pub(crate) probe: Option<Arc<Prober<V>>>,
 }
 
 impl<V> Client<V> {
-    pub(crate) fn new(
-        gate: Arc<Gate>,
-        format: Format<V>,
-        settings: Settings,
-        observer: Option<Arc<dyn Observer>>,
-        probe: Option<Arc<Prober<V>>>,
-    ) -> Arc<Self> {
-        Arc::new(Self { gate, format, settings, observer, probe })
-    }
-
     /// The record as operators see it. Parts that cannot be read are left empty.
     pub(crate) fn shown(&self, stored: &Stored) -> DedupeRecord {
         let record = &stored.record;
