@@ -1,9 +1,7 @@
 //! Applies the lease protocol (`protocol.rs`) to the records of a table, under the table's lock.
 use super::{
     notes::Notes,
-    table::{
-        Caller, Common, Entry, Found, LocalClaim, New, Settled, Slot, Successor, Table, Waiters,
-    },
+    table::{Caller, Common, Entry, Found, LocalClaim, Settled, Slot, Successor, Table, Waiters},
 };
 use crate::{
     end::{Refusal, Run, State, answer},
@@ -126,8 +124,8 @@ impl<V, N> Table<V, N> {
     ) -> (usize, Token, Option<State<V>>) {
         let token = self.next();
         self.epoch = token.epoch;
-        let (key, ask, caller) = (&local.id.key, local.ask(token), Caller::of(local));
-        let (at, garbage) = self.put(hash, local.now, &New { key, hash, ask, caller });
+        let new = Entry::new(&local.id.key, hash, &local.ask(token), Caller::of(local));
+        let (at, garbage) = self.put(local.now, new);
         note(&mut self.slots[at].notes);
         (at, token, garbage)
     }

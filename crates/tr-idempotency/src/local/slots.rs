@@ -1,7 +1,7 @@
 //! A bounded table: rows found by key, evicted by the clock algorithm.
 use super::{
     notes::Notes,
-    table::{Entry, New, Slot, Table},
+    table::{Entry, Slot, Table},
 };
 use crate::{end::State, protocol::Millis};
 use std::{
@@ -49,20 +49,16 @@ impl<V, N> Table<V, N> {
         result
     }
 
-    /// Makes a record, if the table [is not full](Self::has_room): its slot, and the state that was
+    /// Keeps a new record, if the table [is not full](Self::has_room): its slot, and the state that was
     /// evicted for it.
     #[inline]
-    pub(super) fn put(
-        &mut self,
-        hash: u64,
-        now: Millis,
-        new: &New<'_>,
-    ) -> (usize, Option<State<V>>) {
+    pub(super) fn put(&mut self, now: Millis, new: Entry<V, N>) -> (usize, Option<State<V>>) {
+        let hash = new.hash;
         let going = if self.live < self.quota { None } else { self.next_to_go(now) };
         let Some(at) = going else {
             let swept = self.sweep_one(now);
             let at = self.free_slot();
-            self.slots[at].entry = Some(Entry::new(new));
+            self.slots[at].entry = Some(new);
             self.live += 1;
             self.list(at, hash);
             return (at, swept);
@@ -70,9 +66,9 @@ impl<V, N> Table<V, N> {
         self.unlist(at);
         let entry = self.slots[at].entry.as_mut().expect("a record lies here");
         self.settled -= usize::from(!entry.record.is_pinned());
-        let gone = entry.renew(new);
+        let gone = mem::replace(entry, new);
         self.list(at, hash);
-        (at, Some(gone))
+        (at, Some(gone.record.state))
     }
 
     fn free_slot(&mut self) -> usize {

@@ -10,7 +10,7 @@ use crate::{
     protocol::{Ask, Millis, Record, Token, Ttls},
 };
 use hashbrown::HashTable;
-use std::{collections::HashMap, mem, sync::Arc, task::Waker, time::Duration};
+use std::{collections::HashMap, sync::Arc, task::Waker, time::Duration};
 use tokio::sync::oneshot;
 use tr_core::{
     DedupeKey, MatchedOn, Replay,
@@ -120,41 +120,20 @@ impl Caller {
     }
 }
 
-/// The parts of a new record.
-pub(crate) struct New<'n> {
-    pub(crate) key: &'n Key,
-    pub(crate) hash: u64,
-    pub(crate) ask: Ask,
-    pub(crate) caller: Caller,
-}
-
 impl<V, N> Entry<V, N> {
     #[inline]
-    pub(super) fn new(new: &New<'_>) -> Self {
+    pub(super) fn new(key: &Key, hash: u64, ask: &Ask, caller: Caller) -> Self {
         Self {
-            key: *new.key,
-            hash: new.hash,
-            record: Record::new(&new.ask),
+            key: *key,
+            hash,
+            record: Record::new(ask),
             waiters: Vec::new(),
-            caller: new.caller,
+            caller,
             reserved: None,
             touched: false,
             fingerprint: None,
             earlier: Vec::new(),
         }
-    }
-
-    /// Turns it into the record of another key, and returns its state, to be dropped outside the
-    /// lock.
-    #[inline]
-    pub(super) fn renew(&mut self, new: &New<'_>) -> State<V> {
-        let before = mem::replace(&mut self.record.state, State::Inflight);
-        self.record = Record::new(&new.ask);
-        (self.key, self.hash, self.caller) = (*new.key, new.hash, new.caller);
-        (self.touched, self.fingerprint, self.reserved) = (false, None, None);
-        self.waiters.clear();
-        self.earlier.clear();
-        before
     }
 
     /// Whether it has expired. A call in flight does not: its run is alive.
