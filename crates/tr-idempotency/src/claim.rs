@@ -26,7 +26,7 @@ use tokio::{
 };
 use tr_core::{
     BoxError, DedupeKey, DedupeMode, DedupeScope, Derive, Effect, Event, InvalidKey, Observer,
-    Replay, StoreResponse,
+    Replay,
     canonical::Key,
     code,
     internal::{Shard, stripe},
@@ -318,8 +318,23 @@ where
         ttls: Ttls,
     ) -> Self {
         let (answers, deadline) = (claims.answers, Self::deadline(&claims, &req));
-        let size_of = move |kept: &V| StoreResponse::<S::Response>::size_of(&answers, kept);
-        if !is_settled(&claims.shared, key, ttls, deadline, size_of).await {
+        let Shared { store, probe, .. } = &*claims.shared;
+        let Some(probe) = probe else {
+            return Self::Known(Some(Err(Self::refuse(&claims, &req, refusal))));
+        };
+        let ask = async move {
+            let Some(record) = store.record(&key) else { return true };
+            if record.state != RecordState::Unknown {
+                return true;
+            }
+            let call = UnresolvedCall { key, epoch: record.epoch, record };
+            let Some(state) = probe.find(&call, None).await else { return false };
+            let size = state.kept().map_or(0, |kept| answers.size_of(kept));
+            // If another process settled it first, the next claim shows that.
+            store.settle(&key, Some(call.epoch), state, size, &ttls);
+            true
+        };
+        if !probe.once(key, deadline, ask).await {
             return Self::Known(Some(Err(Self::refuse(&claims, &req, refusal))));
         }
         // The time stamp is stale after the probe.
@@ -358,29 +373,4 @@ where
             observer.on_event(&claims.answers.info(req), &event());
         }
     }
-}
-
-/// Asks the probe how a call of unknown outcome ended. Returns whether the record has been settled,
-/// so that the caller should claim again. `size_of` gives the size of a response that is found.
-async fn is_settled<V>(
-    Shared { store, probe, .. }: &Shared<V>,
-    key: Key,
-    ttls: Ttls,
-    deadline: Option<Instant>,
-    size_of: impl FnOnce(&V) -> usize,
-) -> bool {
-    let Some(probe) = probe else { return false };
-    let ask = async {
-        let Some(record) = store.record(&key) else { return true };
-        if record.state != RecordState::Unknown {
-            return true;
-        }
-        let call = UnresolvedCall { key, epoch: record.epoch, record };
-        let Some(state) = probe.find(&call, None).await else { return false };
-        let size = state.kept().map_or(0, size_of);
-        // If another process settled it first, the next claim shows that.
-        store.settle(&key, Some(call.epoch), state, size, &ttls);
-        true
-    };
-    probe.once(key, deadline, ask).await
 }
