@@ -1,4 +1,5 @@
 //! Waits for another process's lock.
+use crate::error::{ErrorKind, Result};
 use std::{
     thread,
     time::{Duration, Instant},
@@ -11,28 +12,18 @@ const FIRST: Duration = Duration::from_micros(250);
 /// has to try often.
 const LONGEST: Duration = Duration::from_millis(4);
 
-/// Random pauses with a growing bound, until a time limit.
-#[derive(Debug)]
-pub(crate) struct Backoff {
-    since: Instant,
-    limit: Duration,
-    ceiling: Duration,
-}
-
-impl Backoff {
-    pub(crate) fn new(limit: Duration) -> Self {
-        Self { since: now(), limit, ceiling: FIRST }
-    }
-
-    /// Waits for one pause; `false` at once if the time is up.
-    pub(crate) fn wait(&mut self) -> bool {
-        if self.since.elapsed() >= self.limit {
-            return false;
+/// Tries again while another process keeps the file locked, until the time is up: after random pauses with a
+/// growing bound.
+pub(crate) fn while_locked<T>(limit: Duration, mut work: impl FnMut() -> Result<T>) -> Result<T> {
+    let (since, mut ceiling) = (now(), FIRST);
+    loop {
+        match work() {
+            Err(error) if *error.kind() == ErrorKind::Locked && since.elapsed() < limit => {
+                thread::park_timeout(ceiling.mul_f64(fastrand::f64()));
+                ceiling = (ceiling * 2).min(LONGEST);
+            }
+            end => return end,
         }
-        let ceiling = u64::try_from(self.ceiling.as_nanos()).unwrap_or(u64::MAX);
-        thread::park_timeout(Duration::from_nanos(fastrand::u64(0..=ceiling)));
-        self.ceiling = (self.ceiling * 2).min(LONGEST);
-        true
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opens the file, with the checks that come before the first write.
 use crate::{
-    backoff::Backoff,
+    backoff::while_locked,
     error::{Error, ErrorKind, Result},
     holder::holder,
     log::{Damage, has_frame, judge},
@@ -49,13 +49,7 @@ pub(crate) struct Place {
 impl Place {
     /// Creates the file if there is none, and opens it.
     pub(crate) fn open(&self) -> Result<Connection> {
-        let mut backoff = Backoff::new(self.lock_wait);
-        loop {
-            match self.try_open() {
-                Err(error) if *error.kind() == ErrorKind::Locked && backoff.wait() => {}
-                end => return end.map_err(|error| self.said(error)),
-            }
-        }
+        while_locked(self.lock_wait, || self.try_open()).map_err(|error| self.said(error))
     }
 
     /// Adds the path, and who keeps it locked.
@@ -74,7 +68,7 @@ impl Place {
         let connection = self.connect()?;
         // Until the log is known to be whole: closed, the connection leaves it as it is.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // [`Backoff`] waits instead: SQLite does not wait in all of these steps, and sleeps too
+        // [`while_locked`] waits instead: SQLite does not wait in all of these steps, and sleeps too
         // long where it does.
         connection.busy_timeout(Duration::ZERO)?;
         claim(&connection)?;

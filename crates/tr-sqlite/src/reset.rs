@@ -14,9 +14,10 @@
 //! program and after any crash. A file that is read without the log that belongs to it has the mark: the log, with all
 //! commits since, is missing. A checkpoint while the log goes on would take the mark away, so SQLite makes none by itself.
 use crate::{
-    backoff::Backoff,
+    backoff::while_locked,
     error::{Error, ErrorKind, Result},
     group::step,
+    schema::has_table,
 };
 use rusqlite::Connection;
 use std::time::Duration;
@@ -26,14 +27,16 @@ const TABLES: &str = "CREATE TABLE tr_log (mark INTEGER NOT NULL) STRICT;
     INSERT INTO tr_log VALUES (0);
     INSERT INTO tr_log_end VALUES (0, 0);";
 
+const LAST_TABLE: &str = "tr_log_end";
+
 /// Empties the log, and marks the file; `false` if another process was in the way. `connect` makes another connection.
 pub(crate) fn reset(
     connection: &Connection,
     connect: impl FnOnce() -> Result<Connection>,
     lock_wait: Duration,
 ) -> Result<bool> {
-    if !has_tables(connection)? {
-        exclusively(connection, lock_wait, || match has_tables(connection)? {
+    if !has_table(connection, LAST_TABLE)? {
+        exclusively(connection, lock_wait, || match has_table(connection, LAST_TABLE)? {
             true => Ok(()),
             false => Ok(connection.execute_batch(TABLES)?),
         })?;
@@ -57,11 +60,6 @@ pub(crate) fn reset(
     checkpoint(connection, "PASSIVE")
 }
 
-fn has_tables(connection: &Connection) -> Result<bool> {
-    let table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tr_log_end'";
-    Ok(connection.prepare(table)?.exists([])?)
-}
-
 /// Whether no other process was in the way.
 fn checkpoint(connection: &Connection, how: &str) -> Result<bool> {
     let sql = format!("PRAGMA wal_checkpoint({how})");
@@ -74,7 +72,7 @@ fn checkpoint(connection: &Connection, how: &str) -> Result<bool> {
 
 /// Whether the file, as it is seen, has the mark.
 pub(crate) fn is_marked(connection: &Connection) -> Result<bool> {
-    if !has_tables(connection)? {
+    if !has_table(connection, LAST_TABLE)? {
         return Ok(false);
     }
     let differ = "SELECT tr_log.mark <> tr_log_end.mark FROM tr_log, tr_log_end";
@@ -87,12 +85,7 @@ pub(crate) fn exclusively<T>(
     lock_wait: Duration,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    let mut backoff = Backoff::new(lock_wait);
-    while let Err(error) = step(connection, "BEGIN IMMEDIATE") {
-        if *error.kind() != ErrorKind::Locked || !backoff.wait() {
-            return Err(error);
-        }
-    }
+    while_locked(lock_wait, || step(connection, "BEGIN IMMEDIATE"))?;
     let done = work().and_then(|done| step(connection, "COMMIT").map(|()| done));
     if done.is_err() && !connection.is_autocommit() {
         // It fails only if there is nothing to roll back.

@@ -62,8 +62,7 @@ impl Schema {
 
     /// Refuses a file with missing steps, for read-only use.
     pub(crate) fn require(&self, connection: &Connection) -> Result<()> {
-        let has_table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tr_schema'";
-        let has_parts = connection.prepare(has_table)?.exists([])?;
+        let has_parts = has_table(connection, "tr_schema")?;
         let (found, known) = if has_parts { self.formats(connection)? } else { (0, self.known()) };
         if found < known {
             return Err(Error::new(ErrorKind::Older { part: self.name.into(), found, known }));
@@ -86,4 +85,10 @@ impl Schema {
     fn known(&self) -> u32 {
         u32::try_from(self.steps.len()).unwrap_or(u32::MAX)
     }
+}
+
+/// Whether the file, as it is seen, has this table.
+pub(crate) fn has_table(connection: &Connection, name: &str) -> Result<bool> {
+    let table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+    Ok(connection.prepare(table)?.exists([name])?)
 }

@@ -1,6 +1,6 @@
 //! The writer thread: many jobs, one transaction, one sync.
 use crate::{
-    backoff::{Backoff, now},
+    backoff::{now, while_locked},
     connect::{Identity, LOG_BYTES, Place},
     error::{Error, ErrorKind, Result},
     group::Group,
@@ -126,13 +126,7 @@ fn begin<'c>(
     if Identity::of(&place.path) != file {
         return Err(Error::new(ErrorKind::Moved));
     }
-    let mut backoff = Backoff::new(place.lock_wait);
-    loop {
-        match Group::begin(connection) {
-            Err(error) if *error.kind() == ErrorKind::Locked && backoff.wait() => {}
-            end => return end,
-        }
-    }
+    while_locked(place.lock_wait, || Group::begin(connection))
 }
 
 /// Runs the first job, and further jobs while there are any.
