@@ -4,7 +4,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     job::Pending,
     queue::{JobSender, Queue, queue},
-    reader::Reader,
+    reader,
     schema::Schema,
     writer::{Counters, Writer},
 };
@@ -258,8 +258,9 @@ impl Builder {
         let durability = place.durability;
         let path: Arc<Path> = place.path.as_path().into();
         let writes = if is_read_only {
-            let open = move || Ok(Reader::new(place.open_read_only()?, read_queue));
-            start("tr-sqlite reader", &path, open, Reader::run).await?;
+            let open = move || place.open_read_only();
+            let work = move |connection| reader::run(read_queue, connection);
+            start("tr-sqlite reader", &path, open, work).await?;
             None
         } else {
             let (writes, write_queue) = queue(limit);
@@ -278,8 +279,8 @@ impl Builder {
 /// Opens the writer's connection, and starts a reader with a connection of its own.
 fn connect(place: &Place, reads: Queue) -> Result<Connection> {
     let connection = place.open()?;
-    let reader = Reader::new(place.open_reader()?, reads);
-    spawn("tr-sqlite reader", move || reader.run())?;
+    let reader = place.open_reader()?;
+    spawn("tr-sqlite reader", move || reader::run(reads, reader))?;
     Ok(connection)
 }
 

@@ -2,23 +2,11 @@
 use crate::{group::step, job::Job, queue::Queue};
 use rusqlite::Connection;
 
-/// Fields are dropped in order: the connection is closed before the queue is dropped, which
-/// [`JobSender::close`](crate::queue::JobSender::close) waits for.
-pub(crate) struct Reader {
-    connection: Connection,
-    queue: Queue,
-}
-
-impl Reader {
-    pub(crate) const fn new(connection: Connection, queue: Queue) -> Self {
-        Self { connection, queue }
-    }
-
-    /// Works until the queue is closed and empty.
-    pub(crate) fn run(mut self) {
-        while let Some(job) = self.queue.wait() {
-            read(&self.connection, job);
-        }
+/// Works until the queue is closed and empty. The connection is closed before the queue is dropped, which
+/// [`JobSender::close`](crate::queue::JobSender::close) waits for: arguments are dropped from the last to the first.
+pub(crate) fn run(mut queue: Queue, connection: Connection) {
+    while let Some(job) = queue.wait() {
+        read(&connection, job);
     }
 }
 
