@@ -6,12 +6,12 @@ use crate::{
     queue::{JobSender, Queue, queue},
     reader,
     schema::Schema,
-    writer::{Counters, Writer},
+    writer::Writer,
 };
 use rusqlite::Connection;
 use std::{
     path::{self, Path, PathBuf},
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::Arc,
     thread,
     time::Duration,
 };
@@ -29,7 +29,6 @@ pub struct Database {
     reads: JobSender,
     path: Arc<Path>,
     durability: Durability,
-    counters: Arc<Counters>,
 }
 
 /// How to open a [`Database`].
@@ -39,16 +38,6 @@ pub struct Builder {
     place: Place,
     limit: usize,
     is_read_only: bool,
-}
-
-/// The writes of this process since the database was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Writes, including failed ones.
-    pub jobs: u64,
-    /// Commits: each is one sync with [`Durability::Power`].
-    pub commits: u64,
 }
 
 impl Database {
@@ -173,13 +162,6 @@ impl Database {
     pub const fn durability(&self) -> Durability {
         self.durability
     }
-
-    /// The writes since the database was opened.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        let Counters { jobs, commits } = &*self.counters;
-        Stats { jobs: jobs.load(Relaxed), commits: commits.load(Relaxed) }
-    }
 }
 
 impl Builder {
@@ -254,7 +236,6 @@ impl Builder {
         // empty path fails below.
         place.path = path::absolute(&place.path).unwrap_or(place.path);
         let (reads, read_queue) = queue(limit);
-        let counters = Arc::new(Counters::default());
         let durability = place.durability;
         let path: Arc<Path> = place.path.as_path().into();
         let writes = if is_read_only {
@@ -264,15 +245,14 @@ impl Builder {
             None
         } else {
             let (writes, write_queue) = queue(limit);
-            let counted = counters.clone();
             let open = move || {
                 let connection = connect(&place, read_queue)?;
-                Ok(Writer::new(connection, place, counted, write_queue))
+                Ok(Writer::new(connection, place, write_queue))
             };
             start("tr-sqlite writer", &path, open, Writer::run).await?;
             Some(writes)
         };
-        Ok(Database { writes, reads, path, durability, counters })
+        Ok(Database { writes, reads, path, durability })
     }
 }
 

@@ -84,7 +84,7 @@ mod writer;
 
 pub use self::{
     connect::Durability,
-    database::{Builder, Database, Stats},
+    database::{Builder, Database},
     error::{Error, ErrorKind, Result},
     job::Pending,
     meaning::Meaning,

@@ -9,15 +9,7 @@ use crate::{
     reset::reset,
 };
 use rusqlite::Connection;
-use std::{
-    fs,
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{fs, path::PathBuf, time::Duration};
 
 /// The most jobs of a group, since the first waits for the commit.
 const JOBS: usize = 512;
@@ -39,20 +31,12 @@ pub(crate) struct Writer {
     log: PathBuf,
     /// The identity of the opened file.
     file: Option<Identity>,
-    counters: Arc<Counters>,
     last: LastGroup,
     /// The commits until the log is emptied.
     until_reset: u32,
     /// Whether the file knows of its log.
     is_marked: bool,
     queue: Queue,
-}
-
-/// The writes since the database was opened.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) jobs: AtomicU64,
-    pub(crate) commits: AtomicU64,
 }
 
 /// The size of the last group, and the duration of its commit.
@@ -63,15 +47,10 @@ struct LastGroup {
 }
 
 impl Writer {
-    pub(crate) fn new(
-        connection: Connection,
-        place: Place,
-        counters: Arc<Counters>,
-        queue: Queue,
-    ) -> Self {
+    pub(crate) fn new(connection: Connection, place: Place, queue: Queue) -> Self {
         let (file, log) = (Identity::of(&place.path), place.log());
         let (last, until_reset) = (LastGroup::default(), COMMITS);
-        Self { connection, place, log, file, counters, last, until_reset, is_marked: false, queue }
+        Self { connection, place, log, file, last, until_reset, is_marked: false, queue }
     }
 
     /// Works until the queue is closed and empty.
@@ -82,7 +61,7 @@ impl Writer {
                 Ok(group) => {
                     let group = fill(group, job, &mut self.queue, self.last);
                     let (connection, place) = (&self.connection, &self.place);
-                    self.last = finish(group, place, &self.counters, || {
+                    self.last = finish(group, place, || {
                         // Before a caller learns of the first write, the file knows of its log. One that is opened and
                         // not written stays as it is.
                         if !self.is_marked && connection.total_changes() > 0 {
@@ -157,18 +136,11 @@ fn fill<'c>(
     group
 }
 
-fn finish(
-    group: Group<'_>,
-    place: &Place,
-    counters: &Counters,
-    committed: impl FnOnce(),
-) -> LastGroup {
+fn finish(group: Group<'_>, place: &Place, committed: impl FnOnce()) -> LastGroup {
     let (jobs, begun) = (group.len(), now());
     let (ended, fate) = group.commit();
     let fate = fate.map_err(|error| error.at(&place.path));
     let last = LastGroup { jobs, commit: begun.elapsed() };
-    counters.jobs.fetch_add(jobs as u64, Relaxed);
-    counters.commits.fetch_add(1, Relaxed);
     committed();
     ended.into_iter().for_each(|job| job.end(fate.as_ref().copied()));
     last

@@ -1,7 +1,7 @@
 //! How often the disk is made to write. One test: the count is the process's.
 #![cfg(target_os = "linux")]
 
-use std::{env, fs, process, time::Duration};
+use std::{env, fs, process, sync::mpsc::channel, time::Duration};
 use tr_sqlite::{Database, Durability, Error, ErrorKind, Pending, Schema};
 use tr_testkit::syncs;
 
@@ -35,6 +35,23 @@ async fn syncs_are_shared_and_their_failures_told() {
     let before = syncs::count();
     insert(&database).await.unwrap();
     assert_eq!(syncs::count() - before, 1);
+
+    // What waits becomes one commit, also behind a job that fails.
+    for fails in [false, true] {
+        let (go, wait) = channel::<()>();
+        let first = database.write(move |_| {
+            let _ = wait.recv();
+            if fails { Err(Error::refused("no")) } else { Ok(()) }
+        });
+        let waiting: Vec<_> = (0..100).map(|_| insert(&database)).collect();
+        let before = syncs::count();
+        drop(go);
+        assert_eq!(first.await.is_err(), fails);
+        for one in waiting {
+            one.await.unwrap();
+        }
+        assert_eq!(syncs::count() - before, 1);
+    }
 
     // Many tasks share them, although each waits for its own answer.
     syncs::slow(Duration::from_millis(5));
