@@ -7,6 +7,7 @@ use crate::{
     local::{
         Store, Task,
         claim::{Claim, Delivery, Waiter},
+        notes::Notes,
         table::LocalClaim,
     },
     protocol::Ttls,
@@ -148,10 +149,11 @@ where
             ttls: claims.shared.config.ttls(cut_off, answers.record_ttls(&req)),
         };
         let (info, record) = (answers.info(&req), answers.record(&req));
-        match asked.open(&local, |notes| notes.set(&info, &record, scope)) {
+        let note = |notes: &mut Notes| notes.set(&info, &record, scope);
+        match asked.open(&local, note) {
             Ok((claim, cell)) => Self::run_claimed(claims, req, claim, cell, &local, effect),
             Err(asked) => {
-                let task = asked.claim(&local, |notes| notes.set(&info, &record, scope));
+                let task = asked.claim(&local, note);
                 Self::on_existing(claims, req, task, &local, effect)
             }
         }

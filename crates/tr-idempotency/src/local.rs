@@ -201,37 +201,39 @@ impl<'s, V: Clone> Lookup<'s, V> {
     pub(crate) fn claim<D: Send + 'static>(
         self,
         local: &LocalClaim<'_>,
-        note: impl Fn(&mut Notes),
+        note: impl Fn(&mut Notes) + Copy,
     ) -> Task<V, D> {
-        let Self { store, hash, mut table, found: mut at } = self;
+        let Self { store, hash, mut table, found } = self;
         let index = store.index(hash);
-        let shard = &store.shards[index];
-        loop {
-            let (found, garbage) = table.claim(hash, at, local, &store.common, &note);
-            let is_claimed = matches!(found, Found::Claimed { .. });
-            let cell = if is_claimed { table.pool.take() } else { None };
+        let Some(at) = found else {
             drop(table);
-            // Before the garbage is dropped, as above.
-            let task = match found {
-                Found::Claimed { at, token } => {
-                    Task::Run(Claim::new(shard.clone(), at, token, local.terms()), cell)
-                }
-                Found::Waits { served, of, mutating, replay } => {
-                    let (shard, key, once) = (shard.clone(), local.id.key, local.cut_off);
-                    Task::Wait(Waiter { served, shard, key, of, mutating, once }, replay)
-                }
-                Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
-                Found::Unrecorded => Task::Unrecorded,
-                Found::Refused(Refusal::Full(_)) if store.borrow_room(index, local.now) => {
-                    drop(garbage);
-                    table = shard.lock();
-                    at = table.find_hashed(hash, &local.id.key);
-                    continue;
-                }
-                Found::Refused(refusal) => Task::Refuse(refusal),
+            if !store.borrow_room(index, local.now) {
+                return Task::Refuse(Refusal::Full(None));
+            }
+            return match store.ask(&local.id.key).open(local, note) {
+                Ok((claim, cell)) => Task::Run(claim, cell),
+                Err(asked) => asked.claim(local, note),
             };
-            drop(garbage);
-            return task;
-        }
+        };
+        let (found, garbage) = table.claim(at, local, &store.common, note);
+        let is_claimed = matches!(found, Found::Claimed { .. });
+        let cell = if is_claimed { table.pool.take() } else { None };
+        drop(table);
+        let shard = &store.shards[index];
+        // Before the garbage is dropped, as above.
+        let task = match found {
+            Found::Claimed { at, token } => {
+                Task::Run(Claim::new(shard.clone(), at, token, local.terms()), cell)
+            }
+            Found::Waits { served, of, mutating, replay } => {
+                let (shard, key, once) = (shard.clone(), local.id.key, local.cut_off);
+                Task::Wait(Waiter { served, shard, key, of, mutating, once }, replay)
+            }
+            Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
+            Found::Unrecorded => Task::Unrecorded,
+            Found::Refused(refusal) => Task::Refuse(refusal),
+        };
+        drop(garbage);
+        task
     }
 }

@@ -155,19 +155,11 @@ impl<V: Clone, N> Table<V, N> {
     /// Claims a call, or returns its state. The caller drops the second value outside the lock.
     pub(crate) fn claim(
         &mut self,
-        hash: u64,
-        found: Option<usize>,
+        at: usize,
         local: &LocalClaim<'_>,
         common: &Common,
         note: impl FnOnce(&mut Notes),
     ) -> (Found<V, N>, Option<State<V>>) {
-        let Some(at) = found else {
-            if !self.has_room() {
-                return (Found::Refused(Refusal::Full(None)), None);
-            }
-            let (at, token, garbage) = self.open(hash, local, note);
-            return (Found::Claimed { at, token }, garbage);
-        };
         let ask = local.ask(self.next());
         let entry = self.slots[at].entry.as_mut().expect("found");
         entry.touched = true;

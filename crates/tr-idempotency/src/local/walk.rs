@@ -132,7 +132,14 @@ impl Walk {
             return;
         }
         let before = self.table.get(&id.key).map(|(entry, _)| (entry.caller, entry.record.token));
-        let (found, _) = self.table.claim(hash(&id.key), at, &local, &self.common, |_| {});
+        let found = match at {
+            Some(at) => self.table.claim(at, &local, &self.common, |_| {}).0,
+            None if self.table.has_room() => {
+                let (at, token, _) = self.table.open(hash(&id.key), &local, |_| {});
+                Found::Claimed { at, token }
+            }
+            None => Found::Refused(Refusal::Full(None)),
+        };
         let is_held = self.held.iter().any(|held| held.key == key);
         let is_unknown = self.unknown.iter().any(|&(it, until)| it == key && now < until);
         match found {
