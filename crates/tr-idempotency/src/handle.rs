@@ -43,7 +43,7 @@ pub enum Filter<'f> {
 /// Error: there is no call of unknown outcome under this key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no call of unknown outcome has this key")]
-pub struct NotUnknown(());
+pub struct NotUnknown(pub(crate) ());
 
 /// The number of records and waiters in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,12 +67,6 @@ impl<V> Resolution<V> {
             Self::DoneNotKept => State::Done(None),
             Self::DidNotRun => State::Cancelled(None),
         }
-    }
-}
-
-impl NotUnknown {
-    pub(crate) const fn new() -> Self {
-        Self(())
     }
 }
 

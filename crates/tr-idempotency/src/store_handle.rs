@@ -13,7 +13,7 @@ use crate::{
     protocol::Millis,
     record::{DedupeRecord, StateCount},
     remote::client::Client,
-    store::{Change, End, Query, Selector, StateFilter, StoreError, Stored, UnreadableRecord},
+    store::{Change, Query, Selector, StateFilter, StoreError, Stored, UnreadableRecord},
 };
 use std::{
     borrow::Cow,
@@ -171,48 +171,31 @@ impl<V> StoreHandle<V> {
         self.listing(&Query { selector: Selector::All, state }, limit, true).await
     }
 
-    /// The calls of unknown outcome of this session with these params, whatever their keys, and the
-    /// records that cannot be read and may be such calls. On Redis, those of a layout that this version
-    /// does not know are left out, since they show neither session nor params.
-    pub async fn unknown_equals(
-        &self,
-        session: &str,
-        params: &Digest,
-        limit: usize,
-    ) -> Result<RecordListing, StoreError> {
-        let selector = Selector::Equal(self.remote.format.frames.session(session), *params);
-        let query = Query { selector, state: StateFilter::Unknown };
-        self.listing(&query, limit, true).await
-    }
-
-    /// The calls of unknown outcome of this session, and the records that cannot be read and may be such calls.
+    /// The calls of unknown outcome of this session, whatever their keys, with these params if there are any,
+    /// and the records that cannot be read and may be such calls. On Redis, those of a layout that this
+    /// version does not know are left out, since they show neither session nor params.
     pub async fn unknown_of(
         &self,
         session: &str,
+        params: Option<&Digest>,
         limit: usize,
     ) -> Result<RecordListing, StoreError> {
-        let selector = Selector::Session(self.remote.format.frames.session(session));
+        let session = self.remote.format.frames.session(session);
+        let selector = match params {
+            Some(params) => Selector::Equal(session, *params),
+            None => Selector::Session(session),
+        };
         self.listing(&Query { selector, state: StateFilter::Unknown }, limit, true).await
     }
 
-    /// Records how a call of unknown outcome ended, as [`Handle::settle`] does. `Ok(Err)` if its
-    /// outcome is not unknown.
+    /// Records how a call of unknown outcome ended, as [`Handle::settle`] does, and keeps who did so, and why: in
+    /// the [attempt](crate::Attempt::settlement) of the record, also after the call has run again, unless the
+    /// process of that run dies in it. `Ok(Err)` if its outcome is not unknown.
     ///
     /// To settle what a record showed, pass its [epoch](DedupeRecord::epoch) as `of`, so that a
     /// later run of the same call is not settled by mistake. A record whose encrypted request notes
     /// cannot be read is not settled (`Unreadable`), neither with the wrong key nor without one;
     /// [`clear`](Self::clear) deletes it.
-    pub async fn settle(
-        &self,
-        key: &Key,
-        of: Option<u64>,
-        how: Resolution<V>,
-    ) -> Result<Result<(), NotUnknown>, StoreError> {
-        self.settle_by(key, of, how, None).await
-    }
-
-    /// The same, and keeps who did so, and why: in the [attempt](crate::Attempt::settlement) of the
-    /// record, also after the call has run again, unless the process of that run dies in it.
     pub async fn settle_by(
         &self,
         key: &Key,
@@ -220,13 +203,9 @@ impl<V> StoreHandle<V> {
         how: Resolution<V>,
         by: Option<Settlement>,
     ) -> Result<Result<(), NotUnknown>, StoreError> {
-        let Some(stored) = self.remote.gate.read(key).await? else {
-            return Ok(Err(NotUnknown::new()));
-        };
-        let token = stored.record.token;
-        if of.is_some_and(|epoch| epoch != token.epoch) {
-            return Ok(Err(NotUnknown::new()));
-        }
+        let stored = self.remote.gate.read(key).await?;
+        let is_meant = |stored: &Stored| of.is_none_or(|of| of == stored.record.token.epoch);
+        let Some(stored) = stored.filter(is_meant) else { return Ok(Err(NotUnknown(()))) };
         check_notes(&stored, &self.remote.format)?;
         let state = how.into_state();
         let ttls = self.front.ttls;
@@ -240,14 +219,13 @@ impl<V> StoreHandle<V> {
         let found = Found::body(key, &stored.record);
         // Who settled an earlier run stays known.
         let (earlier, ..) = format.history(&found, &stored.record.state).unwrap_or_default();
-        let state = format.write(&place, &state, ttl, &earlier, by.map(Box::new)).state;
-        let end = End { state, ttl };
-        let settle = Change::Settle(Some(token), Cow::Owned(end));
+        let (end, _) = format.write(&place, &state, ttl, &earlier, by.map(Box::new));
+        let settle = Change::Settle(Some(stored.record.token), Cow::Owned(end));
         let settled = self.remote.gate.change(key, settle).await?;
         if settled {
             self.front.forget_unknown(key);
         }
-        Ok(if settled { Ok(()) } else { Err(NotUnknown::new()) })
+        Ok(if settled { Ok(()) } else { Err(NotUnknown(())) })
     }
 
     /// Deletes the record of this key, whatever its state, in the store and in this process, as
@@ -271,7 +249,7 @@ impl<V> StoreHandle<V> {
     }
 
     /// Deletes settled records and returns how many. Calls in flight stay, and so do mutating calls
-    /// of unknown outcome: [settle](Self::settle) or [clear](Self::clear) those one by one.
+    /// of unknown outcome: [settle](Self::settle_by) or [clear](Self::clear) those one by one.
     pub async fn flush(&self, filter: Filter<'_>) -> Result<u64, StoreError> {
         let gone = self.remote.gate.flush(&self.query(filter)).await?;
         let _ = self.front.flush(filter);

@@ -43,14 +43,14 @@ pub(crate) async fn in_store(
     [digest, alike]: [Digest; 2],
 ) -> Result<Option<BlockedByEqual>, NotCompared> {
     let parts = call.parts();
-    let mut found = records.unknown_equals(session, &digest, LISTED).await?;
+    let mut found = records.unknown_of(session, Some(&digest), LISTED).await?;
     if found.records.is_empty() && alike != digest {
-        found.records = records.unknown_equals(session, &alike, LISTED).await?.records;
+        found.records = records.unknown_of(session, Some(&alike), LISTED).await?.records;
     }
     if found.records.is_empty() {
         let alike = noted(alike);
         let is_alike = |it: &DedupeRecord| it.request.about.get(ALIKE) == Some(&alike);
-        let others = records.unknown_of(session, LISTED).await?.records;
+        let others = records.unknown_of(session, None, LISTED).await?.records;
         found.records.extend(others.into_iter().filter(is_alike));
     }
     let own = parts.idempotency.id.map(|id| id.key);

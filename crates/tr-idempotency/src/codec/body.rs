@@ -6,7 +6,7 @@ use crate::{
     end::{Failure, RUNS, Run, Settlement, State},
     failure::RecordedFailure,
     protocol::{self, Millis, Phase, Token},
-    store::{ClaimRequest, StoredRecord, StoredState},
+    store::{ClaimRequest, End, StoredRecord, StoredState},
 };
 use serde::{Deserialize, Serialize};
 use std::{io::Write, sync::Arc};
@@ -23,14 +23,6 @@ pub(crate) struct Format<V> {
 
 /// The earlier runs, the failure of the last one, and who settled that.
 type History = (Vec<Run>, Option<Arc<RecordedFailure>>, Option<Box<Settlement>>);
-
-/// A state as a store keeps it.
-#[derive(Debug)]
-pub(crate) struct Written {
-    pub(crate) state: StoredState,
-    /// A duplicate will get the whole response.
-    pub(crate) whole: bool,
-}
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -72,7 +64,8 @@ impl<V: Persist> Format<V> {
 }
 
 impl<V> Format<V> {
-    /// Writes a state with its time to live, without its response if that is too large.
+    /// Writes a state with its time to live, without its response if that is too large; and whether a duplicate
+    /// will get the whole response.
     pub(crate) fn write(
         &self,
         place: &Place,
@@ -80,7 +73,7 @@ impl<V> Format<V> {
         ttl: Millis,
         earlier: &[Run],
         settled: Option<Box<Settlement>>,
-    ) -> Written {
+    ) -> (End, bool) {
         let phase = state.phase();
         let join = |head: &Head, answer: &[u8]| self.join(place, (phase, ttl), head, answer);
         let earlier = earlier[earlier.len().saturating_sub(RUNS)..].to_vec();
@@ -130,7 +123,7 @@ impl<V> Format<V> {
             State::Cancelled(it) => StoredState::Cancelled(it.as_ref().map(failure)),
             State::Unknown(it) => StoredState::Unknown(it.as_ref().map(failure)),
         };
-        Written { state, whole }
+        (End { state, ttl }, whole)
     }
 
     fn join(

@@ -221,8 +221,7 @@ impl<V> Held<V> {
     /// The end as the store keeps it, and whether that has the whole response.
     fn written(&self, state: &State<V>, ttl: Millis) -> (End, bool) {
         let place = Place::of_claim(&self.claim, self.token);
-        let written = self.remote.format.write(&place, state, ttl, &self.earlier, None);
-        (End { state: written.state, ttl }, written.whole)
+        self.remote.format.write(&place, state, ttl, &self.earlier, None)
     }
 }
 

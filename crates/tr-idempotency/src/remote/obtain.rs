@@ -9,7 +9,7 @@ use crate::{
     codec::{Found, Place, Unreadable},
     end::{Refusal, Run, State, unknown},
     protocol::{self, Millis},
-    store::{Change, ClaimRequest, Claimed, End, Grant, Seen, StoreError, StoreErrorKind, Stored},
+    store::{Change, ClaimRequest, Claimed, Grant, Seen, StoreError, StoreErrorKind, Stored},
 };
 use std::{
     borrow::Cow,
@@ -188,7 +188,7 @@ async fn probe<V>(call: &StoreCall<V>, stored: &Stored) -> Result<bool, Refusal>
     let ttl = claim.ttls.of(&state);
     // With the digest of this request: the one in the store may have been tampered with.
     let place = Place { digest: claim.digest, ..Place::by_hand(claim.key, &stored.record) };
-    let end = End { state: remote.format.write(&place, &state, ttl, &[], None).state, ttl };
+    let (end, _) = remote.format.write(&place, &state, ttl, &[], None);
     let settle = Change::Settle(Some(stored.record.token), Cow::Owned(end));
     let settle = remote.gate.change(&claim.key, settle);
     // If another process settled it first, the next claim shows that.

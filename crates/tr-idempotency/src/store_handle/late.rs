@@ -5,7 +5,7 @@ use crate::{
     handle::Resolution,
     protocol::{Phase, Token},
     remote::{background::retried, client::new_owner},
-    store::{Change, ClaimRequest, Claimed, End, StoreError, Stored},
+    store::{Change, ClaimRequest, Claimed, StoreError, Stored},
 };
 use std::{borrow::Cow, sync::Arc, time::Duration};
 use tr_core::canonical::Key;
@@ -53,7 +53,7 @@ impl<V: Clone> StoreHandle<V> {
         match phase {
             Phase::Inflight if now == epoch => return Ok(LateEnd::InFlight),
             Phase::Unknown if now == epoch => {
-                let settled = self.settle(key, Some(epoch), how).await?;
+                let settled = self.settle_by(key, Some(epoch), how, None).await?;
                 // Otherwise another change came first; the next read shows it.
                 return Ok(if settled.is_ok() { LateEnd::Recorded } else { LateEnd::InFlight });
             }
@@ -97,8 +97,7 @@ impl<V: Clone> StoreHandle<V> {
         let state = how.into_state();
         let ttl = self.front.ttls.of(&state);
         let place = Place::of_claim(claim, token);
-        let end =
-            End { state: self.remote.format.write(&place, &state, ttl, &[], None).state, ttl };
+        let (end, _) = self.remote.format.write(&place, &state, ttl, &[], None);
         let change = || Change::Finalize(token, Cow::Borrowed(&end));
         let record = || self.remote.gate.change(&claim.key, change());
         let is_recorded = retried([PAUSE; TIMES - 1], record).await?;

@@ -21,7 +21,7 @@ async fn given_up() -> (Guarded, StoreHandle<ToolOutcome>, Asked, u64) {
 }
 
 async fn by_hand(store: &StoreHandle<ToolOutcome>, how: Resolution<ToolOutcome>) {
-    store.settle(&key_of(&pay("k")), None, how).await.unwrap().unwrap();
+    store.settle_by(&key_of(&pay("k")), None, how, None).await.unwrap().unwrap();
 }
 
 async fn late(store: &StoreHandle<ToolOutcome>, epoch: u64) -> LateEnd {

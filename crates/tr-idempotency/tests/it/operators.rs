@@ -72,7 +72,10 @@ async fn an_operator_settles_what_is_unknown_for_all_processes() {
         let records = Memory::new();
         let (service, handle, _) = over(&records, losing());
         let key = key_of(&pay("k"));
-        assert!(handle.settle(&key, None, how.clone()).await.unwrap().is_err(), "there is none");
+        assert!(
+            handle.settle_by(&key, None, how.clone(), None).await.unwrap().is_err(),
+            "there is none"
+        );
         assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
         let lost = handle.unknown(10).await.unwrap().records;
         assert_eq!(lost.len(), 1);
@@ -80,8 +83,8 @@ async fn an_operator_settles_what_is_unknown_for_all_processes() {
 
         let (_, elsewhere, _) = over(&records, losing());
         let other = Some(lost[0].epoch + 1);
-        assert!(elsewhere.settle(&key, other, how.clone()).await.unwrap().is_err());
-        assert!(elsewhere.settle(&key, Some(lost[0].epoch), how).await.unwrap().is_ok());
+        assert!(elsewhere.settle_by(&key, other, how.clone(), None).await.unwrap().is_err());
+        assert!(elsewhere.settle_by(&key, Some(lost[0].epoch), how, None).await.unwrap().is_ok());
         assert_eq!(answer(call(&service, pay("k")).await), end);
         assert!(handle.unknown(10).await.unwrap().records.is_empty());
     }
@@ -98,7 +101,8 @@ async fn what_an_operator_settles_is_known_where_the_call_was_lost_too() {
     pass(SECOND).await;
     assert_eq!(refusal(call(&service, pay("k")).await).0, "outcome_unknown");
     let settled = Resolution::Done(number(7));
-    let settled = front.in_store().unwrap().settle(&key_of(&pay("k")), None, settled).await;
+    let settled =
+        front.in_store().unwrap().settle_by(&key_of(&pay("k")), None, settled, None).await;
     settled.unwrap().unwrap();
     assert_eq!(answer(call(&service, pay("k")).await), 7);
     assert_eq!(asked.calls(), 1);

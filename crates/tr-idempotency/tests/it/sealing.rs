@@ -179,7 +179,7 @@ async fn what_an_operator_settles_is_sealed_too() {
     let (service, handle, asked) = process(&records, Some(key(1)), losing);
     assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
     let paid = ToolOutcome::success(serde_json::json!(SECRET));
-    let settled = handle.settle(&key_of(&pay("k")), None, Resolution::Done(paid)).await;
+    let settled = handle.settle_by(&key_of(&pay("k")), None, Resolution::Done(paid), None).await;
     settled.unwrap().unwrap();
     let bytes = body(&found(&records).await[0]);
     assert!(!bytes.windows(4).any(|part| part == b"4111"));
@@ -292,7 +292,7 @@ async fn what_did_not_run_is_said_under_a_seal_and_runs() {
     let (service, handle, _) = process(&records, Some(key(1)), losing);
     assert_eq!(refusal(call(&service, pay("k")).await).0, "timeout");
     let named = key_of(&pay("k"));
-    handle.settle(&named, None, Resolution::DidNotRun).await.unwrap().unwrap();
+    handle.settle_by(&named, None, Resolution::DidNotRun, None).await.unwrap().unwrap();
     let stored = found(&records).await.remove(0);
     assert!(matches!(stored.record.state, State::Cancelled(Some(_))), "{stored:?}");
     let (again, _, asked) = process(&records, Some(key(1)), telling());

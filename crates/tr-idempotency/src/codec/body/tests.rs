@@ -57,12 +57,12 @@ fn every_state_comes_back() {
         State::Unknown(None),
         failed(true, failure(Some(outcome()))),
     ] {
-        let written = format.write(&place(), &state, HOUR, &[], None);
-        assert!(written.whole);
+        let (written, is_whole) = format.write(&place(), &state, HOUR, &[], None);
+        assert!(is_whole);
         assert_eq!(written.state.phase(), state.phase());
         let kept = format.read(&KEY, &stored(written.state.clone())).unwrap();
         assert_eq!(kept.phase(), state.phase());
-        assert_eq!(format.write(&place(), &kept, HOUR, &[], None).state, written.state);
+        assert_eq!(format.write(&place(), &kept, HOUR, &[], None).0, written);
     }
 }
 
@@ -70,8 +70,8 @@ fn every_state_comes_back() {
 fn an_oversized_answer_is_done_with_a_digest_and_a_marker() {
     let format = format(100);
     let state = State::Done(Some(ToolOutcome::success(serde_json::json!("x".repeat(100)))));
-    let written = format.write(&place(), &state, HOUR, &[], None);
-    assert!(!written.whole);
+    let (written, is_whole) = format.write(&place(), &state, HOUR, &[], None);
+    assert!(!is_whole);
     let StoredState::Done(body) = &written.state else { panic!("it is done") };
     let record = stored(written.state.clone());
     let payload = format.frames.unwrap(&Found::body(&KEY, &record), body).unwrap();
@@ -89,8 +89,8 @@ fn an_oversized_failure_is_kept_in_few_words_and_not_as_a_whole() {
         Failure::new(recorded, Some(outcome(&"x".repeat(100))), Some(outcome("x")))
     };
     for state in [failed(true, large()), State::Cancelled(Some(large()))] {
-        let written = format(100).write(&place(), &state, HOUR, &[], None);
-        assert!(!written.whole, "a duplicate gets the short one");
+        let (written, is_whole) = format(100).write(&place(), &state, HOUR, &[], None);
+        assert!(!is_whole, "a duplicate gets the short one");
         let kept = format(100).read(&KEY, &stored(written.state)).unwrap();
         let (State::Unknown(Some(it)) | State::Cancelled(Some(it))) = kept else {
             panic!("{kept:?}")
@@ -111,7 +111,7 @@ fn earlier_runs_are_told_and_bounded() {
     };
     let runs: Vec<_> = (0..40).map(run).collect();
     let failed = State::Failed(failure(None), Again::Freely);
-    let record = stored(format(100).write(&place(), &failed, HOUR, &runs, None).state);
+    let record = stored(format(100).write(&place(), &failed, HOUR, &runs, None).0.state);
     let found = Found::body(&KEY, &record);
     let (earlier, recorded, _) = format(100).history(&found, &record.state).unwrap();
     assert_eq!((earlier.len(), earlier[0].started_at), (RUNS, 24));
@@ -122,7 +122,7 @@ fn earlier_runs_are_told_and_bounded() {
 fn who_settled_a_call_is_kept_and_what_older_versions_read_stays_the_same() {
     let by = || Some(Box::new(Settlement::new("ada (uid 7)", &"w".repeat(2_000))));
     for state in [State::Done(None), State::Cancelled(None)] {
-        let record = stored(format(100).write(&place(), &state, HOUR, &[], by()).state);
+        let record = stored(format(100).write(&place(), &state, HOUR, &[], by()).0.state);
         let found = Found::body(&KEY, &record);
         let (.., settled) = format(100).history(&found, &record.state).unwrap();
         let settled = settled.unwrap();
