@@ -2,12 +2,13 @@
 use crate::{group::step, job::Job, queue::Queue};
 use rusqlite::Connection;
 
-/// Works until the queue is closed and empty. The connection is closed before the queue is dropped, which
-/// [`JobSender::close`](crate::queue::JobSender::close) waits for: arguments are dropped from the last to the first.
+/// Works until the queue is closed and empty.
 pub(crate) fn run(mut queue: Queue, connection: Connection) {
     while let Some(job) = queue.wait() {
         read(&connection, job);
     }
+    // Closed before the queue is dropped, which [`JobSender::close`](crate::queue::JobSender::close) waits for.
+    drop(connection);
 }
 
 fn read(connection: &Connection, mut job: Box<dyn Job>) {
