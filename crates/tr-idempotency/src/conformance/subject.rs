@@ -218,21 +218,10 @@ pub(super) const fn lasting(state: StoredState) -> End {
 
 /// Fails a case whose condition does not hold.
 macro_rules! must {
-    ($($condition:tt)+) => {
-        $crate::conformance::subject::must_be!([] $($condition)+)
-    };
-}
-
-/// Splits the condition from the message at the last `=>`.
-macro_rules! must_be {
-    ([$($condition:tt)+] => $what:literal $(, $argument:expr)*) => {
-        if !($($condition)+) {
+    ($condition:expr => $what:literal $(, $argument:expr)*) => {
+        if !$condition {
             return Err(format!($what $(, $argument)*).into());
         }
     };
-    ([$($condition:tt)*] $next:tt $($rest:tt)*) => {
-        $crate::conformance::subject::must_be!([$($condition)* $next] $($rest)*)
-    };
 }
-
-pub(crate) use {must, must_be};
+pub(crate) use must;
