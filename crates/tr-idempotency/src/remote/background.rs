@@ -14,6 +14,7 @@ use std::{
 };
 use tokio::{
     runtime::Handle,
+    sync::Semaphore,
     time::{Instant, sleep},
 };
 use tr_core::internal::lock;
@@ -48,10 +49,14 @@ where
     send().await
 }
 
-/// Spawns a task on the current runtime; `false` without one.
-fn in_background(task: impl Future<Output = ()> + Send + 'static) -> bool {
-    let runtime = Handle::try_current();
-    runtime.map(|runtime| runtime.spawn(task)).is_ok()
+/// Spawns a task on the current runtime, if there is a place for it; `false` without a runtime or a place.
+fn in_background(places: &Arc<Semaphore>, task: impl Future<Output = ()> + Send + 'static) -> bool {
+    let Ok(place) = places.clone().try_acquire_owned() else { return false };
+    let placed = async {
+        task.await;
+        drop(place);
+    };
+    Handle::try_current().map(|runtime| runtime.spawn(placed)).is_ok()
 }
 
 impl Gate {
@@ -64,16 +69,13 @@ impl Gate {
         claim: &Arc<ClaimRequest>,
         sent: Option<Boxed<Result<Claimed, StoreError>>>,
     ) {
-        let giving = self.places.clone().try_acquire_owned().is_ok_and(|place| {
-            let (this, claim) = (self.clone(), claim.clone());
-            in_background(async move {
-                if let Some(sent) = sent {
-                    // The result does not matter: after it, the request cannot arrive any more.
-                    let _ = this.within(None, sent).await;
-                }
-                this.release_held(&claim).await;
-                drop(place);
-            })
+        let (this, claim) = (self.clone(), claim.clone());
+        let giving = in_background(&self.places, async move {
+            if let Some(sent) = sent {
+                // The result does not matter: after it, the request cannot arrive any more.
+                let _ = this.within(None, sent).await;
+            }
+            this.release_held(&claim).await;
         });
         if !giving {
             self.left.fetch_add(1, Relaxed);
@@ -94,13 +96,11 @@ impl Gate {
         self: &Arc<Self>,
         claim: &Arc<ClaimRequest>,
         token: Token,
-        end: impl FnOnce() -> End,
+        end: End,
     ) {
-        let Ok(place) = self.places.clone().try_acquire_owned() else { return };
-        let (this, claim, end) = (self.clone(), claim.clone(), end());
-        in_background(async move {
+        let (this, claim) = (self.clone(), claim.clone());
+        in_background(&self.places, async move {
             let _ = this.end(&claim, token, &end).await;
-            drop(place);
         });
     }
 
@@ -126,18 +126,17 @@ impl Gate {
         if !recorded.is_err_and(|error| error.is_transient()) {
             return Recorded::No;
         }
-        let Ok(place) = self.later.clone().try_acquire_owned() else { return Recorded::No };
-        in_background(async move {
+        let this = self.clone();
+        let later = in_background(&self.later, async move {
             let until = Instant::now() + TRIED;
             let pauses = iter::successors(Some(PAUSE * 2), |pause| Some((*pause * 2).min(LONGEST)))
                 .take_while(|_| Instant::now() < until);
             sleep(PAUSE).await;
-            if let Ok(true) = retried(pauses, || self.end(&claim, token, &end)).await {
-                lock(&self.unrecorded).remove(&claim.key);
+            if let Ok(true) = retried(pauses, || this.end(&claim, token, &end)).await {
+                lock(&this.unrecorded).remove(&claim.key);
             }
-            drop(place);
         });
-        Recorded::Later
+        if later { Recorded::Later } else { Recorded::No }
     }
 
     async fn end(&self, claim: &ClaimRequest, token: Token, end: &End) -> Result<bool, StoreError> {

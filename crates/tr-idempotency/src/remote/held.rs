@@ -234,7 +234,7 @@ impl<V> Drop for Held<V> {
         if self.started {
             let why = "the call was dropped during its run, or it panicked";
             let vanished = unknown(Verdict::Cancelled, why);
-            let end = || self.written(&vanished, claim.ttls.unknown).0;
+            let (end, _) = self.written(&vanished, claim.ttls.unknown);
             gate.end_in_background(claim, self.token, end);
         } else {
             gate.release_in_background(claim, self.sent.take());
