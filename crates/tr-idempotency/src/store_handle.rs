@@ -123,12 +123,6 @@ impl<V> StoreHandle<V> {
         Ok(stored.map(|stored| self.remote.shown(&stored)))
     }
 
-    /// Whether the process that last claimed this key is alive; `None` if the store cannot tell. A
-    /// call of unknown outcome may still run while it is.
-    pub async fn is_owner_alive(&self, key: &Key) -> Result<Option<bool>, StoreError> {
-        self.remote.gate.is_owner_alive(key).await
-    }
-
     /// Up to `limit` records whose keys begin with these hexadecimal digits; none if `digits` is
     /// not a prefix of a key.
     pub async fn beginning(&self, digits: &str, limit: usize) -> Result<RecordListing, StoreError> {

@@ -56,7 +56,7 @@ impl<V: Send + 'static> StoreHandle<V> {
         if record.state != RecordState::Unknown {
             return Ok(MayStillRun::No);
         }
-        Ok(match self.is_owner_alive(&key).await? {
+        Ok(match self.remote.gate.is_owner_alive(&key).await? {
             Some(true) => MayStillRun::OwnerLives,
             Some(false) => MayStillRun::No,
             None => {
