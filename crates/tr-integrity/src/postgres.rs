@@ -79,55 +79,38 @@ pub struct Postgres {
 
 /// The connection of one operation. If the operation fails or its future is dropped, the connection
 /// is closed: otherwise the next operation would read its reply.
-struct Lease {
-    connection: Option<Object>,
-}
+struct Lease(Option<Object>);
 
 impl Postgres {
-    /// A connection to a database in which the tables exist.
-    async fn lease(&self) -> Result<Lease, StoreError> {
-        let connection = timeout(self.patience, self.pool.get()).await;
-        let connection = connection.map_err(StoreError::unreachable)?.map_err(fault::of_pool)?;
-        let mut lease = Lease { connection: Some(connection) };
-        let make = async || match timeout(self.patience, schema::make(lease.client_mut())).await {
-            Ok(made) => made,
-            Err(overdue) => Err(StoreError::unreachable(overdue)),
-        };
-        self.made.get_or_try_init(make).await?;
-        Ok(lease)
-    }
-
-    /// The reply to the statements of one operation.
+    /// The reply to the statements of one operation, on a database in which the tables exist.
     async fn run<T>(
         &self,
         operation: impl AsyncFnOnce(&ClientWrapper) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, StoreError> {
-        let lease = self.lease().await?;
+        let connection = timeout(self.patience, self.pool.get()).await;
+        let connection = connection.map_err(StoreError::unreachable)?.map_err(fault::of_pool)?;
+        let mut lease = Lease(Some(connection));
+        let make = async || match timeout(self.patience, schema::make(lease.client())).await {
+            Ok(made) => made,
+            Err(overdue) => Err(StoreError::unreachable(overdue)),
+        };
+        self.made.get_or_try_init(make).await?;
         let reply = timeout(self.patience, operation(lease.client())).await;
         let done = reply.map_err(StoreError::uncertain)?.map_err(fault::of_statement)?;
-        lease.end();
+        lease.0 = None; // Back to the pool.
         Ok(done)
     }
 }
 
 impl Lease {
-    fn client(&self) -> &ClientWrapper {
-        self.connection.as_ref().expect("it is there until the lease ends")
-    }
-
-    fn client_mut(&mut self) -> &mut ClientWrapper {
-        self.connection.as_mut().expect("it is there until the lease ends")
-    }
-
-    /// Returns the connection to the pool.
-    fn end(mut self) {
-        self.connection = None;
+    fn client(&mut self) -> &mut ClientWrapper {
+        self.0.as_mut().expect("it is there until the lease ends")
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
+        if let Some(connection) = self.0.take() {
             drop(Object::take(connection));
         }
     }
