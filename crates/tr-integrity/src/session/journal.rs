@@ -16,7 +16,7 @@ pub(crate) use self::{
     change::{Batch, Change},
     codec::{decode, encode},
 };
-use super::{Archive, Session};
+use super::{Archive, Session, incidents::keep};
 use crate::store::Revision;
 use std::mem;
 
@@ -26,10 +26,7 @@ const KNOWN_ENTRIES: usize = 256;
 impl Session {
     /// An entry of the log is in this copy.
     pub(crate) fn holds_entry(&mut self, revision: Revision) {
-        if self.revisions.len() == KNOWN_ENTRIES {
-            self.revisions.pop_front();
-        }
-        self.revisions.push_back(revision);
+        keep(&mut self.revisions, KNOWN_ENTRIES, revision);
     }
 
     /// Whether this entry of the log is in this copy; of old ones that is not known.

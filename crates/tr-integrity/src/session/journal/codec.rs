@@ -21,14 +21,9 @@ pub(crate) enum Unreadable {
     NewerChange(serde_json::Error),
 }
 
-#[derive(Serialize)]
-struct Written<'c> {
-    changes: &'c [Change],
-}
-
-#[derive(Deserialize)]
-struct Read {
-    changes: Vec<Change>,
+#[derive(Serialize, Deserialize)]
+struct Body<C> {
+    changes: C,
 }
 
 /// Encodes the body of the entry with this revision, in this session's log.
@@ -37,7 +32,7 @@ pub(crate) fn encode(session: &str, revision: Revision, changes: &[Change]) -> V
     body.extend_from_slice(VERSION.as_bytes());
     body.resize(VERSION.len() + SUM, b' ');
     body.push(b'\n');
-    serde_json::to_writer(&mut body, &Written { changes }).expect("changes are JSON");
+    serde_json::to_writer(&mut body, &Body { changes }).expect("changes are JSON");
     let (head, json) = body.split_at_mut(VERSION.len() + SUM + 1);
     let sum = checksum(session, revision, json);
     head[VERSION.len()..VERSION.len() + SUM].copy_from_slice(sum.to_hex().as_bytes());
@@ -59,7 +54,7 @@ pub(crate) fn decode(
     if sum != checksum(session, revision, json).to_hex().as_bytes() {
         return Err(Unreadable::Damaged);
     }
-    let read: Read = serde_json::from_slice(json).map_err(Unreadable::NewerChange)?;
+    let read: Body<Vec<Change>> = serde_json::from_slice(json).map_err(Unreadable::NewerChange)?;
     Ok(read.changes)
 }
 
