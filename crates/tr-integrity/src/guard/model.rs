@@ -5,7 +5,7 @@ use super::{
     watch::{BodyWatch, Guarded, Settled, filtered, of_chain},
 };
 use crate::store::StoreFuture;
-use tr_core::{BoxError, DefaultPolicy, End, debug_parts};
+use tr_core::{BoxError, DefaultPolicy, End};
 use tr_transcript::{AnswerScanner, Head, ModelEnd};
 
 /// Reads the transcript and the session from a request.
@@ -108,12 +108,7 @@ pub trait Take<A, Res>: sealed::Sealed {
 }
 
 /// The response for the caller, and the change that is written to the store before it is returned.
-pub struct Outcome<T> {
-    pub(super) end: Result<T, BoxError>,
-    pub(super) record: Option<StoreFuture<'static, ()>>,
-}
-
-debug_parts! { Outcome<T>, |it| is_ok = it.end.is_ok() }
+type Outcome<T> = (Result<T, BoxError>, Option<StoreFuture<'static, ()>>);
 
 mod sealed {
     pub trait Sealed {}
@@ -121,32 +116,30 @@ mod sealed {
     impl Sealed for super::Streamed {}
 }
 
-impl<T> Outcome<T> {
-    /// Settles the call as its answer says, unless the guard is off.
-    fn of(
-        call: Guarded,
-        answer: Result<T, BoxError>,
-        end: impl FnOnce(End<'_, T>) -> ModelEnd,
-    ) -> Self {
-        if !call.is_on {
-            return Self { end: answer, record: None };
-        }
-        let end = match &answer {
-            Ok(response) => end(Ok(response)),
-            Err(error) => end(Err(&**error)),
-        };
-        let Settled { recovery, record } = call.settle(end);
-        let is_filtered = end == ModelEnd::Filtered;
-        let end = if is_filtered { Err(filtered(recovery, answer.err())) } else { answer };
-        Self { end, record }
+/// Settles the call as its answer says, unless the guard is off.
+fn outcome<T>(
+    call: Guarded,
+    answer: Result<T, BoxError>,
+    end: impl FnOnce(End<'_, T>) -> ModelEnd,
+) -> Outcome<T> {
+    if !call.is_on {
+        return (answer, None);
     }
+    let end = match &answer {
+        Ok(response) => end(Ok(response)),
+        Err(error) => end(Err(&**error)),
+    };
+    let Settled { recovery, record } = call.settle(end);
+    let is_filtered = end == ModelEnd::Filtered;
+    let end = if is_filtered { Err(filtered(recovery, answer.err())) } else { answer };
+    (end, record)
 }
 
 impl<A: ModelEndOf<Res>, Res> Take<A, Res> for Whole {
     type Taken = Res;
 
     fn take(policy: &A, answer: Result<Res, BoxError>, call: Guarded) -> Outcome<Res> {
-        Outcome::of(call, answer, |end| policy.model_end_of(end))
+        outcome(call, answer, |end| policy.model_end_of(end))
     }
 }
 
@@ -158,11 +151,11 @@ impl<A: BodyOf<Res>, Res> Take<A, Res> for Streamed {
             Ok(response) => {
                 let scanner = AnswerScanner::of_head(policy.head_of(&response));
                 let watched = policy.watched(response, BodyWatch::new(scanner, call));
-                Outcome { end: Ok(watched), record: None }
+                (Ok(watched), None)
             }
             Err(error) => {
                 let end = of_chain(&*error);
-                Outcome::of(call, Err(error), |_| end)
+                outcome(call, Err(error), |_| end)
             }
         }
     }

@@ -2,7 +2,7 @@
 use super::{
     error::{CheckpointNotRecorded, SessionCorrupt},
     layer::{ModelGuardLayer, Whole},
-    model::{Outcome, Take, TranscriptOf},
+    model::{Take, TranscriptOf},
     watch::{self, Guarded, Watch},
 };
 use crate::store::StoreFuture;
@@ -49,16 +49,15 @@ impl<S, A, M> ModelGuard<S, A, M> {
         if validator.is_valid() && !waits {
             return Ok(false);
         }
-        let plan = Repair::preserve().close_tail().plan(&sent);
+        let repair = Repair::preserve().close_tail();
         if sessions.config().auto_repair {
             let is_repaired = if waits {
                 self.settle_tail(req, &mut sent)
             } else {
-                plan.apply(&mut sent).is_ok() && Validator::of(&sent).is_valid()
+                repair.plan(&sent).apply(&mut sent).is_ok() && Validator::of(&sent).is_valid()
             };
             if is_repaired {
-                let repaired = sent.to_json();
-                policy.set_transcript(req, repaired);
+                policy.set_transcript(req, sent.to_json());
                 self.tell(req, SessionAction::Repaired);
                 return Ok(true);
             }
@@ -69,9 +68,8 @@ impl<S, A, M> ModelGuard<S, A, M> {
                 session.note("blocked", None, None, now);
             });
         }
-        let plan = Repair::preserve().close_tail().plan(&sent);
         let (findings, result) = (validator.findings().to_vec(), validator.result());
-        Err(Box::new(SessionCorrupt::new(findings, result, plan)))
+        Err(Box::new(SessionCorrupt::new(findings, result, repair.plan(&sent))))
     }
 
     /// If the request sends this session, and no tool of its live tail is running: gives the tail's
@@ -221,7 +219,7 @@ where
                 StateProj::Called { inner, call } => {
                     let answer = ready!(inner.poll(cx)).map_err(Into::into);
                     let call = call.take().expect("not polled after its end");
-                    let Outcome { end, record } = M::take(this.policy, answer, call);
+                    let (end, record) = M::take(this.policy, answer, call);
                     State::Record { record, end: Some(end) }
                 }
                 StateProj::Begin { begin, ready } => {
