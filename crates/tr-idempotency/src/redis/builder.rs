@@ -3,13 +3,14 @@ use super::{
     check::Accepted,
     durability::Durability,
     link::{Discovery, Link},
-    sentinels::Sentinels,
+    sentinels,
     store::{Inner, Redis},
     tls::Tls,
 };
 use crate::store::StoreError;
 use redis::{Client, ConnectionInfo, ProtocolVersion, RedisError};
 use std::{sync::Arc, time::Duration};
+use tokio::sync::Mutex;
 use tr_core::setters;
 
 /// The default timeout of a reply.
@@ -171,24 +172,24 @@ impl Builder {
 /// How to find the server, or the fault of the address.
 fn discovery(
     address: &str,
-    sentinels: Option<Vec<String>>,
+    addresses: Option<Vec<String>>,
     tls: &Tls,
 ) -> Result<Discovery, String> {
     let of_address = |error| format!("invalid address: {error}");
     let info = tls.info(address).map_err(of_address)?;
-    let Some(sentinels) = sentinels else {
+    let Some(addresses) = addresses else {
         tls.check_use(&[&info]).map_err(of_address)?;
         let client = client(info).map_err(|error| of_address(error.to_string()))?;
         return Ok(Discovery::Address(Box::new(client)));
     };
     let of_sentinels = |error| format!("invalid sentinels: {error}");
-    let sentinels = sentinels.iter().map(|address| tls.info(address));
-    let sentinels = sentinels.collect::<Result<Vec<_>, _>>().map_err(of_sentinels)?;
-    let all: Vec<_> = sentinels.iter().chain([&info]).collect();
+    let addresses = addresses.iter().map(|address| tls.info(address));
+    let addresses = addresses.collect::<Result<Vec<_>, _>>().map_err(of_sentinels)?;
+    let all: Vec<_> = addresses.iter().chain([&info]).collect();
     tls.check_use(&all).map_err(of_address)?;
-    let sentinels = Sentinels::new(sentinels, &info, tls);
+    let sentinels = sentinels::client(addresses, &info, tls);
     let sentinels = sentinels.map_err(|error| of_sentinels(error.to_string()))?;
-    Ok(Discovery::Sentinels(Arc::new(sentinels)))
+    Ok(Discovery::Sentinels(Arc::new(Mutex::new(sentinels))))
 }
 
 /// A client for RESP3, in which one connection carries commands and published messages.

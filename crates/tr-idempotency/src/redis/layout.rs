@@ -134,15 +134,11 @@ struct Bytes<'b>(&'b [u8]);
 
 impl<'b> Bytes<'b> {
     fn take(&mut self, count: u32) -> Option<&'b [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count as usize)?;
-        self.0 = rest;
-        Some(taken)
+        self.0.split_off(..count as usize)
     }
 
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*taken)
+        self.0.split_off(..N)?.try_into().ok()
     }
 
     fn u32(&mut self) -> Option<u32> {

@@ -1,15 +1,10 @@
 //! The connection of a process to Redis.
-use super::{
-    durability::Durability,
-    fault,
-    script::Script,
-    sentinels::{Sentinels, primary},
-    watch::Watchers,
-};
+use super::{durability::Durability, fault, script::Script, sentinels::primary, watch::Watchers};
 use crate::{clock::millis, store::StoreError};
 use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, Pipeline, PushInfo, PushKind, RedisError,
     ServerErrorKind, Value, aio::MultiplexedConnection, make_extension_error,
+    sentinel::SentinelClient,
 };
 use std::{
     future::Future,
@@ -33,8 +28,8 @@ pub(super) struct Link {
 #[derive(Clone)]
 pub(super) enum Discovery {
     Address(Box<redis::Client>),
-    /// Asked for each connection.
-    Sentinels(Arc<Sentinels>),
+    /// Asked for each connection, by one caller while the others wait for the result.
+    Sentinels(Arc<tokio::sync::Mutex<SentinelClient>>),
 }
 
 /// The connection in use.
@@ -175,7 +170,7 @@ impl Link {
         let client = match &self.discovery {
             Discovery::Address(client) => client,
             Discovery::Sentinels(sentinels) => {
-                found = primary(&mut *sentinels.0.lock().await, self.timeout).await?;
+                found = primary(&mut *sentinels.lock().await, self.timeout).await?;
                 &found
             }
         };

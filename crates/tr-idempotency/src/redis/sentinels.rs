@@ -5,40 +5,34 @@ use redis::{
     sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType},
 };
 use std::time::Duration;
-use tokio::{sync::Mutex, time::timeout};
+use tokio::time::timeout;
 
-/// Sentinels; one caller asks them while the others wait for the result.
-pub(super) struct Sentinels(pub(super) Mutex<SentinelClient>);
-
-impl Sentinels {
-    /// `primary` is an address whose host is the primary's name.
-    pub(super) fn new(
-        sentinels: Vec<ConnectionInfo>,
-        primary: &ConnectionInfo,
-        tls: &Tls,
-    ) -> Result<Self, RedisError> {
-        #[cfg(not(feature = "redis-tls"))]
-        let _ = tls;
-        #[cfg(feature = "redis-tls")]
-        if let Some(client) = tls.sentinels(&sentinels, primary) {
-            return client.map(Mutex::new).map(Self);
-        }
-        let unnamed = (ErrorKind::InvalidClientConfig, "the address has no name of a primary");
-        let (name, tls) = match primary.addr() {
-            ConnectionAddr::Tcp(name, _) => (name, None),
-            ConnectionAddr::TcpTls { host, .. } => (host, Some(TlsMode::Secure)),
-            _ => return Err(unnamed.into()),
-        };
-        let settings = primary.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
-        let mut node = SentinelNodeConnectionInfo::default()
-            .set_redis_connection_info(settings)
-            .set_tcp_settings(primary.tcp_settings().clone());
-        if let Some(tls) = tls {
-            node = node.set_tls_mode(tls);
-        }
-        let kind = SentinelServerType::Master;
-        SentinelClient::build(sentinels, name.clone(), Some(node), kind).map(Mutex::new).map(Self)
+/// The client of sentinels. `primary` is an address whose host is the primary's name.
+pub(super) fn client(
+    sentinels: Vec<ConnectionInfo>,
+    primary: &ConnectionInfo,
+    tls: &Tls,
+) -> Result<SentinelClient, RedisError> {
+    #[cfg(not(feature = "redis-tls"))]
+    let _ = tls;
+    #[cfg(feature = "redis-tls")]
+    if let Some(client) = tls.sentinels(&sentinels, primary) {
+        return client;
     }
+    let unnamed = (ErrorKind::InvalidClientConfig, "the address has no name of a primary");
+    let (name, tls) = match primary.addr() {
+        ConnectionAddr::Tcp(name, _) => (name, None),
+        ConnectionAddr::TcpTls { host, .. } => (host, Some(TlsMode::Secure)),
+        _ => return Err(unnamed.into()),
+    };
+    let settings = primary.redis_settings().clone().set_protocol(ProtocolVersion::RESP3);
+    let mut node = SentinelNodeConnectionInfo::default()
+        .set_redis_connection_info(settings)
+        .set_tcp_settings(primary.tcp_settings().clone());
+    if let Some(tls) = tls {
+        node = node.set_tls_mode(tls);
+    }
+    SentinelClient::build(sentinels, name.clone(), Some(node), SentinelServerType::Master)
 }
 
 /// The primary by the sentinels, if that server confirms it.
