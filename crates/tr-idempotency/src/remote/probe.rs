@@ -5,7 +5,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Weak},
     time::Duration,
 };
 use tokio::{
@@ -84,7 +84,7 @@ impl UnresolvedCall {
 pub(crate) struct Prober<V> {
     probe: Arc<dyn Probe<V>>,
     patience: Duration,
-    in_flight: Mutex<HashMap<Key, Arc<OnceCell<bool>>>>,
+    in_flight: Mutex<HashMap<Key, Weak<OnceCell<bool>>>>,
 }
 
 impl<V> Prober<V> {
@@ -100,8 +100,8 @@ impl<V> Prober<V> {
         deadline: Option<Instant>,
         ask: impl Future<Output = bool>,
     ) -> bool {
-        let place = self.join(key);
-        let asked = place.cell.get_or_init(|| ask);
+        let cell = self.join(key);
+        let asked = cell.get_or_init(|| ask);
         match deadline {
             Some(deadline) => timeout_at(deadline, asked).await.is_ok_and(|known| *known),
             None => *asked.await,
@@ -119,27 +119,16 @@ impl<V> Prober<V> {
         timeout_at(until, self.probe.probe(call)).await.ok()?.state()
     }
 
-    fn join(&self, key: Key) -> Place<'_, V> {
-        let cell = lock(&self.in_flight).entry(key).or_default().clone();
-        Place { probe: self, key, cell }
-    }
-}
-
-/// One caller's share in a running probe.
-struct Place<'i, V> {
-    probe: &'i Prober<V>,
-    key: Key,
-    cell: Arc<OnceCell<bool>>,
-}
-
-impl<V> Drop for Place<'_, V> {
-    fn drop(&mut self) {
-        let mut in_flight = lock(&self.probe.in_flight);
-        let is_ours = in_flight.get(&self.key).is_some_and(|it| Arc::ptr_eq(it, &self.cell));
-        // The probe has ended, or this was its last caller: the next caller starts a new one.
-        if is_ours && (self.cell.initialized() || Arc::strong_count(&self.cell) == 2) {
-            in_flight.remove(&self.key);
-        }
+    /// The running probe of a key, or a new one.
+    fn join(&self, key: Key) -> Arc<OnceCell<bool>> {
+        let mut in_flight = lock(&self.in_flight);
+        in_flight.retain(|_, probe| probe.strong_count() > 0);
+        let running = in_flight.get(&key).and_then(Weak::upgrade);
+        running.filter(|probe| !probe.initialized()).unwrap_or_else(|| {
+            let probe = Arc::default();
+            in_flight.insert(key, Arc::downgrade(&probe));
+            probe
+        })
     }
 }
 
