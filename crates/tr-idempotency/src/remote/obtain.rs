@@ -9,7 +9,7 @@ use crate::{
     codec::{Found, Place, Unreadable},
     end::{Refusal, Run, State, unknown},
     protocol::{self, Millis},
-    store::{Change, ClaimRequest, Claimed, Grant, Seen, StoreError, StoreErrorKind, Stored},
+    store::{Before, Change, ClaimRequest, Claimed, Seen, StoreError, StoreErrorKind, Stored},
 };
 use std::{
     borrow::Cow,
@@ -88,9 +88,12 @@ where
         call.found.store(found, Relaxed);
         match claimed {
             Claimed::Run(grant) => {
-                held.earlier = earlier_runs(remote, claim, &grant);
-                return match forged(remote, claim, &grant) {
-                    Some(why) if claim.mutating => Err(bar(held, claim, why).await),
+                let Some(before) = &grant.before else { return Ok(Obtained::Run(held)) };
+                let found = Found::before(&claim.key, &claim.digest, &before.state);
+                held.earlier = earlier_runs(remote, &found, before);
+                // The record that allowed this call to run again may be forged.
+                return match remote.format.allows_again(&found, &before.state) {
+                    Err(why) if claim.mutating => Err(bar(held, claim, why).await),
                     _ => Ok(Obtained::Run(held)),
                 };
             }
@@ -196,13 +199,6 @@ async fn probe<V>(call: &StoreCall<V>, stored: &Stored) -> Result<bool, Refusal>
     settled.map(|_| true).map_err(|error| failed(error, call.ran()))
 }
 
-/// Why the record that allowed this call to run again is not trusted, if it is not.
-fn forged<V>(remote: &Client<V>, claim: &ClaimRequest, grant: &Grant) -> Option<Unreadable> {
-    let before = grant.before.as_ref()?;
-    let found = Found::before(&claim.key, &claim.digest, &before.state);
-    remote.format.allows_again(&found, &before.state).err()
-}
-
 /// Records the call as unknown, so that neither this caller nor another runs it: its record is not
 /// trusted.
 async fn bar<V: Send + 'static>(
@@ -216,10 +212,8 @@ async fn bar<V: Send + 'static>(
 }
 
 /// The runs before this one, for operators; none if they cannot be read.
-fn earlier_runs<V>(remote: &Client<V>, claim: &ClaimRequest, grant: &Grant) -> Vec<Run> {
-    let Some(before) = &grant.before else { return Vec::new() };
-    let found = Found::before(&claim.key, &claim.digest, &before.state);
-    let read = remote.format.history(&found, &before.state);
+fn earlier_runs<V>(remote: &Client<V>, found: &Found<'_>, before: &Before) -> Vec<Run> {
+    let read = remote.format.history(found, &before.state);
     let (mut runs, recorded, settled) = read.unwrap_or_default();
     let last = Run::of(&before.state, recorded.as_deref(), before.claimed_at, before.changed_at);
     runs.extend(last.map(|run| Run { settled, ..run }));
