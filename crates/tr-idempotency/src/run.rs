@@ -2,8 +2,10 @@
 mod record;
 mod stored;
 
+use self::record::noted;
 use crate::{
     bounds::{Answers, Detachable},
+    end::ttl,
     error::{Cancelled, OutcomeUnknown},
     local::{
         claim::{Claim, Shard},
@@ -189,6 +191,22 @@ where
             return Poll::Pending;
         };
         Poll::Ready(end.map_err(Into::into))
+    }
+
+    /// Records the end in this process.
+    fn finish(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
+        let mut cell = self.take_cell();
+        let run = cell.as_mut().project().run;
+        let Some(claim) = run.claim.take() else {
+            Self::return_cell(cell);
+            return end;
+        };
+        let (state, keeps, end) = run.judge(end, claim.mutating);
+        let (size, answers) = (run.size_of(state.as_ref()), run.answers);
+        // Without a time to live it ends with its call, however coarse the clock is.
+        let lasts = state.as_ref().map(|state| ttl(&claim.ttls, state, claim.mutating));
+        let (held, stays) = claim.finish((state, size), lasts.filter(|ttl| *ttl > 0), 0, cell);
+        noted(answers, end, held && stays && keeps)
     }
 
     /// Drops the call in whatever phase it is.

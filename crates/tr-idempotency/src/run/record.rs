@@ -1,8 +1,8 @@
 //! What is recorded of a run's end, in this process and in a store.
-use super::{DetachedCall, Run};
+use super::Run;
 use crate::{
-    bounds::{Answers, Detachable},
-    end::{Failure, State, failed, ttl},
+    bounds::Answers,
+    end::{Failure, State, failed},
     error::SharedFailure,
     failure::{RecordedFailure, SMALL_FAILURE},
 };
@@ -69,33 +69,6 @@ impl<S, Req, A, V> Run<S, Req, A, V> {
         let recorded = Arc::new(RecordedFailure { error: Some(error), ..known });
         let state = failed(self.mutating, Failure::of_error(recorded.clone()));
         (state, SharedFailure::new(recorded).into())
-    }
-}
-
-impl<S, Req, A, V> DetachedCall<S, S::Future, Req, A, V>
-where
-    S: Detachable<Req>,
-    Req: Send + 'static,
-    A: Answers<Req, S::Response, V>,
-    V: Clone + Send + 'static,
-{
-    /// Records the end in this process.
-    pub(super) fn finish(
-        &mut self,
-        end: Result<S::Response, BoxError>,
-    ) -> Result<S::Response, BoxError> {
-        let mut cell = self.take_cell();
-        let run = cell.as_mut().project().run;
-        let Some(claim) = run.claim.take() else {
-            Self::return_cell(cell);
-            return end;
-        };
-        let (state, keeps, end) = run.judge(end, claim.mutating);
-        let (size, answers) = (run.size_of(state.as_ref()), run.answers);
-        // Without a time to live it ends with its call, however coarse the clock is.
-        let lasts = state.as_ref().map(|state| ttl(&claim.ttls, state, claim.mutating));
-        let (held, stays) = claim.finish((state, size), lasts.filter(|ttl| *ttl > 0), 0, cell);
-        noted(answers, end, held && stays && keeps)
     }
 }
 
