@@ -37,9 +37,8 @@ pub(crate) enum Answer<V> {
     Failure(Arc<RecordedFailure>),
     /// It succeeded, but its response was not kept.
     NotKept,
-    /// The outcome is unknown.
-    Unknown { mutating: bool, cause: Option<Arc<RecordedFailure>> },
-    /// The store refused the call for every caller; the flag says whether it was mutating.
+    /// The store refused the call for every caller, or the outcome is unknown; the flag says whether it was
+    /// mutating.
     Refused(Refusal, bool),
 }
 
@@ -255,7 +254,7 @@ pub(crate) fn answer<V: Clone>(state: &State<V>, mutating: bool) -> Answer<V> {
         State::Done(None) => Answer::NotKept,
         _ => match state.failure() {
             Some(failure) => failure.answer(),
-            None => Answer::Unknown { mutating, cause: None },
+            None => Answer::Refused(Refusal::Unknown(None), mutating),
         },
     }
 }

@@ -170,7 +170,6 @@ impl<V> Answer<V> {
                 let facts = facts(code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent);
                 AnswerNotKept(facts.because(Ended(replay.age))).into()
             }
-            Self::Unknown { mutating, cause } => OutcomeUnknown::new(mutating, cause).into(),
             Self::Refused(refused, mutating) => refused.into_error(mutating),
         })
     }

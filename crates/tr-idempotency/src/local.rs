@@ -127,11 +127,10 @@ impl<V> Store<V> {
         let mut table = self.shard(key).lock();
         let found = table.get(key).map(|(entry, _)| entry.record.token.epoch);
         let is_meant = found.is_some_and(|epoch| of.is_none_or(|of| of == epoch));
-        let at = table.find(key).filter(|_| is_meant);
-        let garbage = at.map(|at| table.settle(at, to, now, ttl));
-        let is_settled = garbage.as_ref().is_some_and(Result::is_ok);
-        let budget = &self.common.budget;
-        let gone = at.filter(|_| is_settled).map(|at| table.weigh_settled(at, size, budget));
+        let Some(at) = table.find(key).filter(|_| is_meant) else { return false };
+        let garbage = table.settle(at, to, now, ttl);
+        let is_settled = garbage.is_ok();
+        let gone = is_settled.then(|| table.weigh_settled(at, size, &self.common.budget));
         drop(table);
         drop((garbage, gone));
         is_settled

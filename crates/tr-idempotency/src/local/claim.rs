@@ -228,7 +228,7 @@ impl<V> Waiter<V> {
     pub(crate) async fn delivery(&mut self) -> Delivery<V> {
         let delivery = (&mut self.served).await.unwrap_or_else(|_| {
             // Its holder is gone, and has left no end.
-            Delivery::Answer(Answer::Unknown { mutating: self.mutating, cause: None })
+            Delivery::Answer(Answer::Refused(Refusal::Unknown(None), self.mutating))
         });
         if self.once && matches!(delivery, Delivery::Answer(_)) {
             let forgotten = self.shard.lock().consume(&self.key, self.of);

@@ -211,20 +211,15 @@ pub enum StateFilter {
 }
 
 impl ClaimRequest {
-    /// The protocol's input, with the epoch and the time from the store.
-    #[must_use]
-    pub const fn ask(&self, epoch: u64, now: Millis) -> Ask {
-        let Self { digest, mutating, again, corrects, owner, ttls, .. } = *self;
-        Ask { digest, mutating, again, corrects, token: Token { epoch, owner }, now, ttls }
-    }
-
     /// Applies the claim to the record under its key, for stores that are written in Rust. The
     /// store writes `found` back if it has changed: with [`Claimed::Run`], or because a lease has
     /// ended. If nothing was `found`, the store checks its capacity first.
     ///
     /// `epoch` must be above all earlier ones of this key.
     pub fn apply(&self, found: &mut Option<Stored>, epoch: u64, now: Millis) -> Claimed {
-        let ask = self.ask(epoch, now);
+        let Self { digest, mutating, again, corrects, owner, ttls, .. } = *self;
+        let token = Token { epoch, owner };
+        let ask = Ask { digest, mutating, again, corrects, token, now, ttls };
         let Some(stored) = found.as_mut().filter(|stored| stored.record.over_at() > now) else {
             let stored = found.insert(self.stored(Record::new(&ask), now));
             return Claimed::Run(stored.grant(None));
