@@ -166,21 +166,14 @@ impl Sessions {
     #[must_use]
     pub fn remove(&self, id: &str) -> Option<Session> {
         let mut shard = lock(self.shard(id));
-        let is_written = |slot: &Slot| {
-            slot.log
-                .as_ref()
-                .is_none_or(|log| log.is_lost() || log.is_written(&lock(&slot.session)))
-        };
-        let (id, slot) =
-            shard.get(id).is_some_and(is_written).then(|| shard.remove_entry(id))??;
-        let Slot { session, log } = slot;
-        match Arc::try_unwrap(session) {
-            Ok(session) => Some(session.into_inner().unwrap_or_else(PoisonError::into_inner)),
-            Err(session) => {
-                shard.insert(id, Slot { session, log });
-                None
-            }
+        let Slot { session, log } = shard.get(id)?;
+        let is_written = |log: &Arc<Log>| log.is_lost() || log.is_written(&lock(session));
+        // Nobody takes another share of it while the shard is locked.
+        if Arc::strong_count(session) > 1 || !log.as_ref().is_none_or(is_written) {
+            return None;
         }
+        let session = Arc::into_inner(shard.remove(id)?.session)?;
+        Some(session.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// How many are open.
