@@ -86,8 +86,7 @@ pub enum ErrorKind {
 
 #[derive(Debug)]
 enum Cause {
-    Sqlite(rusqlite::Error),
-    Io(io::Error),
+    Error(Box<dyn error::Error + Send + Sync>),
     Text(String),
 }
 
@@ -177,7 +176,7 @@ impl From<rusqlite::Error> for Error {
         if let FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) =
             error
         {
-            return Self::new(ErrorKind::Unreadable).because(Cause::Sqlite(error));
+            return Self::new(ErrorKind::Unreadable).because(Cause::Error(error.into()));
         }
         let kind = match error.sqlite_error_code() {
             // The file itself was opened before, so it is the folder, for the files beside it.
@@ -195,7 +194,7 @@ impl From<rusqlite::Error> for Error {
             ) => ErrorKind::Io,
             _ => ErrorKind::Statement,
         };
-        Self::new(kind).because(Cause::Sqlite(error))
+        Self::new(kind).because(Cause::Error(error.into()))
     }
 }
 
@@ -211,7 +210,7 @@ impl From<io::Error> for Error {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
             _ => ErrorKind::Io,
         };
-        Self::new(kind).because(Cause::Io(error))
+        Self::new(kind).because(Cause::Error(error.into()))
     }
 }
 
@@ -321,8 +320,7 @@ impl fmt::Display for Error {
             write!(f, " (`{part}` has format {found}, this program knows {known})")?;
         }
         match cause {
-            Some(Cause::Sqlite(error)) => write!(f, " ({error})")?,
-            Some(Cause::Io(error)) => write!(f, " ({error})")?,
+            Some(Cause::Error(error)) => write!(f, " ({error})")?,
             Some(Cause::Text(text)) => write!(f, " ({text})")?,
             None => {}
         }
@@ -337,8 +335,7 @@ impl fmt::Display for Error {
 impl error::Error for Error {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match &self.0.cause {
-            Some(Cause::Sqlite(error)) => Some(error),
-            Some(Cause::Io(error)) => Some(error),
+            Some(Cause::Error(error)) => Some(&**error),
             _ => None,
         }
     }
