@@ -1,7 +1,8 @@
 //! A [`Query`] as a condition on the rows of `calls`.
 use super::row::time;
 use crate::store::{Query, Selector, StateFilter};
-use tr_sqlite::rusqlite::ToSql;
+use tr_core::canonical::Key;
+use tr_sqlite::rusqlite::{ToSql, types::Value};
 
 /// The condition of the index of open calls; SQLite uses the index only if a query repeats it.
 pub(super) const OPEN: &str = "state IN ('inflight', 'unknown')";
@@ -18,7 +19,7 @@ pub(super) use known_states;
 /// A condition and its parameters, except `:now`.
 pub(super) struct Selection {
     pub(super) sql: String,
-    params: Vec<(&'static str, Box<dyn ToSql + Send>)>,
+    params: Vec<(&'static str, Value)>,
 }
 
 impl Selection {
@@ -44,7 +45,7 @@ impl Selection {
             StateFilter::Inflight { at_least } => {
                 selection.sql += " AND state = 'inflight' AND until > :now AND \
                                   max(:now - claimed_at, 0) >= :at_least";
-                selection.params.push((":at_least", Box::new(time(at_least))));
+                selection.params.push((":at_least", time(at_least).into()));
             }
             StateFilter::Unknown => {
                 selection.sql +=
@@ -65,38 +66,29 @@ impl Selection {
     }
 
     fn of_selector(selector: &Selector) -> Self {
-        let mut params: Vec<(&str, Box<dyn ToSql + Send>)> = Vec::new();
-        let mut sql = Self::TIMES.to_owned();
-        match selector {
-            Selector::All => {}
-            Selector::Key(key) => {
-                sql += " AND key = :key";
-                params.push((":key", Box::new(*key.as_bytes())));
-            }
+        let text = |text: &str| Value::from(text.to_owned());
+        let bytes = |bytes: &[u8; 32]| Value::from(bytes.to_vec());
+        let key = |key: &Key| bytes(key.as_bytes());
+        let (rows, values) = match selector {
+            Selector::All => ("", vec![]),
+            Selector::Key(one) => (" AND key = :first", vec![key(one)]),
             Selector::Keys(keys) => {
-                sql += " AND key BETWEEN :first AND :last";
-                params.push((":first", Box::new(*keys.start().as_bytes())));
-                params.push((":last", Box::new(*keys.end().as_bytes())));
+                (" AND key BETWEEN :first AND :second", vec![key(keys.start()), key(keys.end())])
             }
-            Selector::Session(session) => {
-                sql += " AND session = :session";
-                params.push((":session", Box::new(session.clone())));
-            }
+            Selector::Session(session) => (" AND session = :first", vec![text(session)]),
             Selector::Equal(session, digest) => {
-                sql += " AND session = :session AND digest = :digest";
-                params.push((":session", Box::new(session.clone())));
-                params.push((":digest", Box::new(*digest.as_bytes())));
+                let values = vec![text(session), bytes(digest.as_bytes())];
+                (" AND session = :first AND digest = :second", values)
             }
-            Selector::Tool(prefix) => {
-                sql += " AND tool >= :tool";
-                params.push((":tool", Box::new(prefix.clone())));
-                if let Some(past) = past(prefix) {
-                    sql += " AND tool < :past";
-                    params.push((":past", Box::new(past)));
+            Selector::Tool(prefix) => match past(prefix) {
+                Some(past) => {
+                    (" AND tool >= :first AND tool < :second", vec![text(prefix), past.into()])
                 }
-            }
-        }
-        Self { sql, params }
+                None => (" AND tool >= :first", vec![text(prefix)]),
+            },
+        };
+        let params = [":first", ":second"].into_iter().zip(values).collect();
+        Self { sql: format!("{}{rows}", Self::TIMES), params }
     }
 
     pub(super) fn params<'p>(
@@ -104,7 +96,7 @@ impl Selection {
         [now, ran]: &'p [i64; 2],
     ) -> Vec<(&'static str, &'p dyn ToSql)> {
         let mut params: Vec<(_, &dyn ToSql)> = vec![(":now", now), (":ran", ran)];
-        params.extend(self.params.iter().map(|(name, value)| (*name, &**value as &dyn ToSql)));
+        params.extend(self.params.iter().map(|(name, value)| (*name, value as &dyn ToSql)));
         params
     }
 }
