@@ -189,7 +189,7 @@ impl Session {
             number: self.checkpoints_made,
         };
         self.checkpoints.push(checkpoint.clone());
-        self.note_verbose("checkpoint", &checkpoint.id, now);
+        self.note_verbose("checkpoint", Some(&checkpoint.id), now);
         checkpoint
     }
 
@@ -201,12 +201,12 @@ impl Session {
         let found = self.checkpoints.iter_mut().find(|checkpoint| &*checkpoint.id == id);
         found.ok_or_else(|| CheckpointError::NotFound(id.into()))?.is_committed = true;
         if self.prune(self.config.checkpoint_retention) > 0 {
-            self.note_verbose("prune", id, now);
+            self.note_verbose("prune", Some(id), now);
         }
         let open = self.checkpoints.iter().filter(|checkpoint| !checkpoint.is_committed);
         let first = open.map(|checkpoint| checkpoint.message_index).min().unwrap_or(usize::MAX);
         self.done.retain(|done| done.at >= first);
-        self.note_verbose("commit", id, now);
+        self.note_verbose("commit", Some(id), now);
         Ok(())
     }
 

@@ -69,7 +69,7 @@ impl Sessions {
         let now = remote.clock.unix_ms();
         let is_live =
             |cycle: &ToolCycleTransaction| cycle.driver == driver && live.contains(&cycle.id);
-        session.loaded(now);
+        session.note_verbose("load", None, now);
         let mut done = session.settle_orphans(is_live, now);
         if session.auto_repair(now) {
             done.push((None, SessionAction::Repaired));

@@ -151,7 +151,7 @@ impl Session {
         let result = ToolResult { tool_use_id, content, is_error };
         let checkpoint = cycle.checkpoint.clone();
         self.place(cycle, result.clone());
-        self.note_verbose("cycle_recorded", &checkpoint, now);
+        self.note_verbose("cycle_recorded", Some(&checkpoint), now);
         // A rollback may have removed the checkpoint; the cycle is recorded nevertheless.
         let _ = self.commit(&checkpoint, now);
         ToolCycleResult {

@@ -25,16 +25,9 @@ impl Session {
         self.keep_incident(incident);
     }
 
-    pub(super) fn note_verbose(&mut self, kind: &'static str, id: &str, now: u64) {
+    pub(crate) fn note_verbose(&mut self, kind: &'static str, id: Option<&str>, now: u64) {
         if self.config.verbose {
-            self.note(kind, Some(id), None, now);
-        }
-    }
-
-    /// Notes that it was loaded from its store.
-    pub(crate) fn loaded(&mut self, now: u64) {
-        if self.config.verbose {
-            self.note("load", None, None, now);
+            self.note(kind, id, None, now);
         }
     }
 
