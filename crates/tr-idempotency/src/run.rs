@@ -2,7 +2,6 @@
 mod record;
 mod stored;
 
-use self::record::noted;
 use crate::{
     bounds::{Answers, Detachable},
     end::ttl,
@@ -280,6 +279,21 @@ fn poll_called<S: Service<Req>, Req>(
         *service = None;
     }
     called.as_pin_mut().expect("called").poll(cx)
+}
+
+/// The end for the caller, with a note where a duplicate will not get the whole response.
+#[inline]
+fn noted<Req, R, V>(
+    answers: impl Answers<Req, R, V>,
+    end: Result<R, BoxError>,
+    is_recorded: bool,
+) -> Result<R, BoxError> {
+    end.map(|mut response| {
+        if !is_recorded {
+            answers.note_unrecorded(&mut response);
+        }
+        response
+    })
 }
 
 #[inline]

@@ -71,18 +71,3 @@ impl<S, Req, A, V> Run<S, Req, A, V> {
         (state, SharedFailure::new(recorded).into())
     }
 }
-
-/// The end for the caller, with a note where a duplicate will not get the whole response.
-#[inline]
-pub(super) fn noted<Req, R, V>(
-    answers: impl Answers<Req, R, V>,
-    end: Result<R, BoxError>,
-    is_recorded: bool,
-) -> Result<R, BoxError> {
-    end.map(|mut response| {
-        if !is_recorded {
-            answers.note_unrecorded(&mut response);
-        }
-        response
-    })
-}

@@ -1,5 +1,5 @@
 //! Runs a call under a claim granted by a store: claims it there first, records it there last.
-use super::{DetachedCall, Phase, StoredRun, record::noted};
+use super::{DetachedCall, Phase, StoredRun, noted};
 use crate::{
     bounds::{Answers, Detachable},
     clock::millis,

@@ -168,7 +168,7 @@ impl Sessions {
         let mut shard = lock(self.shard(id));
         let Slot { session, log } = shard.get(id)?;
         let is_written = |log: &Arc<Log>| log.is_lost() || log.is_written(&lock(session));
-        // Nobody takes another share of it while the shard is locked.
+        // No caller gets another share of it while the shard is locked.
         if Arc::strong_count(session) > 1 || !log.as_ref().is_none_or(is_written) {
             return None;
         }
