@@ -40,7 +40,7 @@ impl<V: Clone> StoreHandle<V> {
     /// operator recorded by mistake, as long as the call was not claimed again.
     ///
     /// # Errors
-    /// The store's, and `Unreadable` as [`settle`](Self::settle) does.
+    /// The store's, and `Unreadable` as [`settle_by`](Self::settle_by) does.
     pub async fn settle_late(
         &self,
         key: &Key,
