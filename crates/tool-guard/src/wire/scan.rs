@@ -36,7 +36,7 @@ pub(crate) struct IdScan {
     /// Whether the last `result` has `resultType: "input_required"`.
     wants_input: bool,
     /// How many bytes were read.
-    read: usize,
+    pub(super) read: usize,
     /// The beginning of the value that is being read at the top level.
     begun: usize,
     /// The beginning of the top-level value that is being read, of any kind.
