@@ -102,7 +102,7 @@ impl Connection {
 
     /// From now on the requests may be those of several clients.
     pub(super) fn mix(&self) {
-        lock(&self.0.posts).mix();
+        lock(&self.0.posts).is_mixed = true;
     }
 
     /// Listens to what the server says unasked.
@@ -113,7 +113,7 @@ impl Connection {
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        *self.0.ends.borrow() != Ends::Runs || lock(&self.0.posts).is_gone()
+        *self.0.ends.borrow() != Ends::Runs || lock(&self.0.posts).gone.is_some()
     }
 
     /// How many requests are waited for by their clients.
@@ -124,7 +124,7 @@ impl Connection {
     /// Whether a stream is open.
     pub(super) fn is_in_use(&self) -> bool {
         let posts = lock(&self.0.posts);
-        posts.is_in_use() || posts.streams() > 0
+        posts.listener.is_some() || posts.streams() > 0
     }
 
     /// Whether it would be missed: a stream is open, or the server owes an answer.
@@ -239,7 +239,7 @@ impl Io {
                 posts.may_read()
             };
             // An idle server has no buffer.
-            self.pipes.release();
+            self.pipes.lines.release();
             let event = tokio::select! {
                 biased;
                 event = self.pipes.next(&mut self.unwritten, may_read) => event,

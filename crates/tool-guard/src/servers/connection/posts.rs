@@ -43,12 +43,12 @@ pub(super) struct Message {
 pub(super) struct Posts {
     sharing: Sharing,
     /// Whether the requests may be those of several clients.
-    is_mixed: bool,
+    pub(super) is_mixed: bool,
     ids: Ids,
     posts: HashMap<u64, Post>,
     last: u64,
     /// The post that hears what answers no other.
-    listener: Option<u64>,
+    pub(super) listener: Option<u64>,
     /// The server's messages that no stream was open for.
     kept: VecDeque<Bytes>,
     kept_bytes: usize,
@@ -62,7 +62,7 @@ pub(super) struct Posts {
     /// Posts of clients that read too slowly for what was last said.
     slow: Vec<u64>,
     /// Why the server answers nothing any more.
-    gone: Option<Gone>,
+    pub(super) gone: Option<Gone>,
     /// Posts that wait for room.
     waiting: Vec<Waker>,
 }
@@ -126,11 +126,6 @@ impl Posts {
         }
         self.forget_cancelled();
         number
-    }
-
-    /// From now on the requests may be those of several clients.
-    pub(super) const fn mix(&mut self) {
-        self.is_mixed = true;
     }
 
     /// Listens to what answers no post; who listened before hears nothing more.
@@ -247,10 +242,6 @@ impl Posts {
         self.waiting.drain(..).for_each(Waker::wake);
     }
 
-    pub(super) const fn is_gone(&self) -> bool {
-        self.gone.is_some()
-    }
-
     /// How many requests are waited for by their clients.
     pub(super) fn streams(&self) -> usize {
         self.posts.values().filter(|post| post.is_waited_for()).count()
@@ -259,11 +250,6 @@ impl Posts {
     /// Whether the server owes an answer, also to a client that has left.
     pub(super) fn owes(&self) -> bool {
         self.posts.values().any(|post| post.open > 0)
-    }
-
-    /// Whether a stream waits for messages.
-    pub(super) const fn is_in_use(&self) -> bool {
-        self.listener.is_some()
     }
 }
 
