@@ -1,9 +1,7 @@
 //! Decides about calls, and keeps their records; sees no socket and no process.
 pub(crate) mod answer;
 mod attribution;
-pub(crate) mod backend;
 pub(crate) mod call;
-mod choices;
 pub(crate) mod effects;
 pub(crate) mod equal_calls;
 pub(crate) mod failure;

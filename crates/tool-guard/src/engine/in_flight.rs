@@ -170,7 +170,8 @@ impl InFlight {
         if let Some(key) = &state.key {
             self.groups.run(key, &call.id);
         }
-        let own_id = call.take_own_id() && !call.is_id_taken && !self.late.knows(&call.id);
+        let own_id =
+            call.take_own_id() && !call.is_id_taken && !self.late.attempts.contains_key(&call.id);
         let (wire_id, wire_token, line) = if own_id {
             let token = call.progress_token().map(|(token, _)| token.clone());
             (call.id.clone(), token, call.line.clone())
@@ -225,7 +226,9 @@ impl InFlight {
 
     /// Whether an answer under `id` may be that to a call of the client's, in flight or given up.
     pub(crate) fn may_be_answered(&self, id: &Token) -> bool {
-        self.attempts.contains_key(id) || self.calls.contains_key(id) || self.late.knows(id)
+        self.attempts.contains_key(id)
+            || self.calls.contains_key(id)
+            || self.late.attempts.contains_key(id)
     }
 
     /// Whether the guard made this id or token, so that no client knows it.
@@ -314,7 +317,7 @@ impl InFlight {
         let Some(wire_id) = self.progress.get(token) else {
             // The client would get it before the answer, which may still be recorded.
             let is_late = self.answered.contains(token);
-            let unheard = is_late || self.is_ours(token) || self.late.knows_token(token);
+            let unheard = is_late || self.is_ours(token) || self.late.tokens.contains(token);
             return if unheard { Relay::Discarded } else { Relay::Raw };
         };
         let Some(attempt) = self.attempts.get_mut(wire_id) else { return Relay::Discarded };

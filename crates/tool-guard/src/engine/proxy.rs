@@ -2,7 +2,6 @@
 mod calls;
 mod forward;
 mod from_server;
-mod host;
 mod requests;
 mod start;
 
@@ -313,8 +312,8 @@ impl Proxy {
         if self.is_server_gone() {
             return self.refuse(raw.get(), CONNECTION_CLOSED, CLOSED);
         }
-        self.watching.on_request(message);
         if let Some(client) = params::initializes(message) {
+            self.watching.know(Some(&client));
             self.know_client(client);
         }
         let (place, is_list) = (jsonrpc::range(line, raw), method == "tools/list");
@@ -376,7 +375,7 @@ impl Proxy {
 
     /// Begins a call. May return it, or another one, if it has ended.
     pub(crate) fn begin(&mut self, mut request: Request) -> Result<Option<Finished>, OpenError> {
-        request.call.is_id_taken = self.requests.contains(&request.call.id);
+        request.call.is_id_taken = self.requests.open.contains_key(&request.call.id);
         let mut wire = self.wire.lock();
         if wire.observe {
             wire.in_flight.forget(&request.call.id);

@@ -1,10 +1,7 @@
 //! Observers of the calls besides the events: the attribution log, and the counts of the ends of calls, of which a
 //! summary is logged when the guard ends.
 use super::{attribution::ClientLog, call::McpCall, log::SUMMARY, options::Mode};
-use crate::{
-    terminal::short_id,
-    wire::{jsonrpc::Message, params::Said},
-};
+use crate::{terminal::short_id, wire::params::Said};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -57,10 +54,10 @@ impl Watching {
         }
     }
 
-    /// Handles a request of the client's that is no call.
-    pub(crate) fn on_request(&self, message: &Message<'_>) {
+    /// The client has said its name in `initialize`, if it did.
+    pub(crate) fn know(&self, client: Option<&str>) {
         if let Some(log) = &self.attribution {
-            log.on_request(message);
+            log.know(client);
         }
     }
 

@@ -2,15 +2,14 @@
 use super::upstream::{Events, Upstream};
 use crate::{
     engine::{
-        backend::{Backend, refused},
         guard::Guard,
         presence::Presence,
         proxy::too_long,
-        server_event::{EventStream, Posted},
+        server_event::{Backend, EventStream, Posted, refused},
     },
     front::{
         body::{Answered, EndsAtOnce},
-        events::{EVENTS, body_of, event},
+        events::{body_of, event, is_event_stream},
     },
     wire::{
         http_names::LAST_EVENT,
@@ -50,10 +49,7 @@ impl Remote {
 
     fn passed(&self, response: Response<Incoming>) -> Answered {
         let (mut head, body) = response.into_parts();
-        let media = head.headers.get(CONTENT_TYPE);
-        let is_stream =
-            media.is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"));
-        let body = if is_stream {
+        let body = if is_event_stream(&head.headers) {
             head.headers.remove(CONTENT_LENGTH);
             body_of(watched(body, self.guard.clone()))
         } else {
@@ -98,8 +94,7 @@ impl Backend for Remote {
             return match passed {
                 Ok(response) => {
                     let mut answer = self.passed(response);
-                    let is_stream = answer.headers().get(CONTENT_TYPE) == Some(&EVENTS);
-                    if is_own && is_stream {
+                    if is_own && is_event_stream(answer.headers()) {
                         answer.extensions_mut().insert(EndsAtOnce);
                     }
                     answer
@@ -139,7 +134,8 @@ fn watched(
         };
         let bytes = match &piece.content {
             Content::Message(line) => {
-                guard.overheard(line).map(|line| event(&line, Some(&piece.raw)))
+                let clean = guard.overheard(line);
+                (clean != *line).then(|| event(&clean, Some(&piece.raw)))
             }
             Content::Oversized(long) => oversized(long),
             Content::None => None,

@@ -27,7 +27,6 @@ use std::{
     time::Duration,
 };
 use tokio::time::timeout;
-use tower_service::Service;
 use tr_core::{BoxError, Capability, Ran, ToolCall, ToolOutcome};
 
 /// The longest answer that is read, in bytes.
@@ -187,16 +186,12 @@ pub(crate) fn hello(name: &str) -> Value {
     json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info })
 }
 
-impl Service<ToolCall> for Client {
-    type Response = ToolOutcome;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<ToolOutcome, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: ToolCall) -> Self::Future {
+impl Client {
+    /// Calls a tool.
+    pub(crate) fn call(
+        &self,
+        call: ToolCall,
+    ) -> impl Future<Output = Result<ToolOutcome, BoxError>> + Send + use<> {
         let parts = call.parts();
         let knows_keys = call.manifest().is_some_and(|tool| tool.can(Capability::Idempotency));
         let key = parts.idempotency.key.as_deref().filter(|_| knows_keys);
@@ -209,9 +204,9 @@ impl Service<ToolCall> for Client {
             parts.params.get()
         );
         let pending = self.request("tools/call", &params);
-        Box::pin(async move {
+        async move {
             let line = pending.await?;
             Ok(answer::judged(guessed::of_line(&line), call.manifest()))
-        })
+        }
     }
 }

@@ -36,7 +36,8 @@ pub(crate) struct Decider {
     told: HashSet<(Box<str>, Option<Effect>)>,
     /// How long a host waits for a decision.
     patience: Duration,
-    answers: VecDeque<Outgoing>,
+    /// The answers that are not written yet.
+    pub(crate) answers: VecDeque<Outgoing>,
 }
 
 const NOT_DECIDED: &str = "the guard could not decide in time, and this call was not made: an equal call may \
@@ -59,11 +60,6 @@ impl Decider {
             patience,
             answers: VecDeque::new(),
         }
-    }
-
-    /// The next answer.
-    pub(crate) fn answer(&mut self) -> Option<Outgoing> {
-        self.answers.pop_front()
     }
 
     /// Whether no call is open.

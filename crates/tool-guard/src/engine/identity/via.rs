@@ -123,11 +123,6 @@ impl Via {
         self.session().unwrap_or(&self.connection)
     }
 
-    /// Whether the request has a credential.
-    pub(crate) const fn has_credential(&self) -> bool {
-        self.credential.is_some()
-    }
-
     /// Names the caller.
     pub(crate) fn caller(&self) -> &str {
         &self.caller

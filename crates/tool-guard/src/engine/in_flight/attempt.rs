@@ -148,20 +148,12 @@ impl Late {
         Some(found)
     }
 
-    pub(super) fn knows(&self, wire_id: &Token) -> bool {
-        self.attempts.contains_key(wire_id)
-    }
-
     pub(super) fn remember_token(&mut self, token: Option<Token>) {
         let Some(token) = token else { return };
         if self.tokens.len() == LATE / 64 {
             self.tokens.pop_front();
         }
         self.tokens.push_back(token);
-    }
-
-    pub(super) fn knows_token(&self, token: &Token) -> bool {
-        self.tokens.contains(token)
     }
 }
 

@@ -20,7 +20,7 @@ const TOO_MANY: &str = "too many requests are open: this one was not forwarded";
 impl Proxy {
     /// Whether the server may send another answer under this id.
     pub(super) fn is_taken(&self, id: &Token) -> bool {
-        self.requests.contains(id) || self.wire.lock().in_flight.may_be_answered(id)
+        self.requests.open.contains_key(id) || self.wire.lock().in_flight.may_be_answered(id)
     }
 
     /// Forwards a line with these requests of the client's; returns the refusal if there are too many.

@@ -12,7 +12,7 @@ use crate::{
     front::{
         access::TOKEN,
         body::{Answered, EndsAtOnce},
-        events::{EVENTS, event, event_headers, stream},
+        events::{event, event_headers, is_event_stream, stream},
     },
     servers::connection::{Connection, Post},
     wire::http_names::is_from,
@@ -21,7 +21,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream::iter};
 use hyper::{
     HeaderMap, StatusCode,
-    header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue},
+    header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue},
 };
 use std::{
     collections::HashMap,
@@ -66,8 +66,7 @@ impl Session {
     /// Makes the response resumable, if it is a stream and the client resumes streams.
     /// `call` is cut off while no client reads its stream.
     pub(super) fn kept(&self, headers: &HeaderMap, answer: Answered, call: &Watched) -> Answered {
-        let media = answer.headers().get(CONTENT_TYPE);
-        if !is_resumable(headers) || media != Some(&EVENTS) {
+        if !is_resumable(headers) || !is_event_stream(answer.headers()) {
             return answer;
         }
         let mut streams = lock(&self.streams);
@@ -191,7 +190,7 @@ impl Stream for Listening {
             }
             match ready!(Pin::new(&mut self.post).poll_next(cx)) {
                 Some(ServerEvent::Message { line, .. }) => {
-                    let line = self.guard.overheard(&line).unwrap_or(line);
+                    let line = self.guard.overheard(&line);
                     self.kept.push(&event(&line, None));
                 }
                 Some(_) => {}

@@ -3,7 +3,7 @@ use super::{
     alive::Peer,
     body::{Body, Events, brief, read, skip},
     faults::{About, Fault, Kind, failure, is_alive, is_transient, refused},
-    headers::{is_event_stream, of_stream},
+    headers::of_stream,
     http::Server,
     preflight,
 };
@@ -12,7 +12,7 @@ use crate::{
         options::Preflight,
         server_event::{Asks, Posted, ServerEvent, answers},
     },
-    front::access::text,
+    front::{access::text, events::is_event_stream},
     wire::{
         http_names::{LAST_EVENT, SESSION, is_modern},
         jsonrpc::error_code,
