@@ -68,7 +68,7 @@ async fn listen(options: Options, address: SocketAddr) -> anyhow::Result<ExitCod
     tracing::warn!(target: TARGET, event = "mcp_listening", address = %at);
     let signal = if http.upstream.is_some() {
         let upstream = Upstream::new(http, guard.statuses.clone(), options.max_line)?;
-        let remote = behind::Remote::new(upstream, guard.clone());
+        let remote = behind::Remote { upstream, uri: None, guard: guard.clone() };
         listener::serve(listener, HttpDoor::new(guard.clone(), remote, access), ended).await
     } else {
         let limits = Limits { most: http.max_sessions, idle: http.session_idle };

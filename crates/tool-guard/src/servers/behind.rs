@@ -38,15 +38,13 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// A server at an address. Requests that are no guarded calls pass.
 #[derive(Clone)]
 pub(crate) struct Remote {
-    upstream: Upstream,
-    guard: Arc<Guard>,
+    pub(crate) upstream: Arc<Upstream>,
+    /// The address of messages; `None` for that of the options.
+    pub(crate) uri: Option<Uri>,
+    pub(crate) guard: Arc<Guard>,
 }
 
 impl Remote {
-    pub(crate) const fn new(upstream: Upstream, guard: Arc<Guard>) -> Self {
-        Self { upstream, guard }
-    }
-
     fn passed(&self, response: Response<Incoming>) -> Answered {
         let (mut head, body) = response.into_parts();
         let body = if is_event_stream(&head.headers) {
@@ -61,7 +59,7 @@ impl Remote {
 
 impl Backend for Remote {
     fn at(&self, uri: &Uri) -> Self {
-        Self { upstream: self.upstream.at(uri), guard: self.guard.clone() }
+        Self { uri: Some(self.upstream.on_server(uri)), ..self.clone() }
     }
 
     fn path(&self) -> &str {
@@ -73,7 +71,7 @@ impl Backend for Remote {
     }
 
     fn post(&self, posted: Posted, _: Option<&Presence>) -> EventStream {
-        self.upstream.post(posted)
+        self.upstream.post(self.uri.clone(), posted)
     }
 
     async fn other(&self, request: Request<Bytes>) -> Answered {

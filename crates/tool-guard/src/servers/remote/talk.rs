@@ -34,7 +34,7 @@ const REACHED: Duration = Duration::from_secs(2);
 
 /// The talk with the server.
 pub(super) struct Talk {
-    upstream: Upstream,
+    upstream: Arc<Upstream>,
     headers: Headers,
     /// The client's `initialize`, and its id.
     initialize: Option<(Bytes, Token)>,

@@ -4,7 +4,7 @@ use super::{
     body::{Body, Events, brief, read, skip},
     faults::{About, Fault, Kind, failure, is_alive, is_transient, refused},
     headers::of_stream,
-    http::Server,
+    http::Upstream,
     preflight,
 };
 use crate::{
@@ -50,7 +50,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A posted message.
 pub(super) struct HttpPost {
-    server: Arc<Server>,
+    server: Arc<Upstream>,
     uri: Uri,
     /// The client's own headers.
     of_client: HeaderMap,
@@ -82,7 +82,7 @@ enum Stage {
 
 impl HttpPost {
     pub(super) fn new(
-        server: Arc<Server>,
+        server: Arc<Upstream>,
         uri: Uri,
         posted: Posted,
         is_sent: Arc<AtomicBool>,
