@@ -15,7 +15,10 @@ use self::{
     session::{Session, owner},
     sessions::{Sessions, Use},
 };
-use super::connection::{Connection, Sharing};
+use super::{
+    connection::{Connection, Sharing},
+    process::Server,
+};
 use crate::{
     engine::{
         failure::Failure,
@@ -96,7 +99,9 @@ impl Children {
     }
 
     fn start(&self, sharing: Sharing) -> io::Result<Connection> {
-        Connection::start(&self.command, sharing, self.guard.max_line)
+        let name = self.command.first().map(|it| it.to_string_lossy().into());
+        let server = Server::start(&self.command)?;
+        Connection::over(server, name.unwrap_or_default(), sharing, self.guard.max_line)
     }
 
     /// The session that these headers name, which now `calls` a tool or not.

@@ -21,7 +21,6 @@ use crate::{
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use std::{
-    ffi::OsString,
     io,
     pin::Pin,
     sync::{Arc, Mutex},
@@ -57,20 +56,10 @@ enum Ends {
 }
 
 impl Connection {
-    /// Starts `command`, from the main thread.
+    /// Shares a running server with this name.
     ///
     /// # Errors
-    /// If no process can be started.
-    pub(crate) fn start(
-        command: &[OsString],
-        sharing: Sharing,
-        max_line: usize,
-    ) -> io::Result<Self> {
-        let name = command.first().map(|it| it.to_string_lossy().into()).unwrap_or_default();
-        Self::over(Server::start(command)?, name, sharing, max_line)
-    }
-
-    /// Shares a running server with this name.
+    /// If its output cannot be read.
     pub(crate) fn over(
         server: Server,
         name: Box<str>,
