@@ -216,7 +216,7 @@ impl InFlight {
 
     /// Registers another request with `id`, which is on the wire already.
     pub(crate) fn forget(&mut self, id: &Token) {
-        self.late.take(id);
+        self.late.attempts.shift_remove(id);
     }
 
     /// Whether `id` is, or was, that of an attempt.
@@ -246,7 +246,7 @@ impl InFlight {
             let recorded = attempt.owed.claim.is_some() || attempt.owed.is_kept;
             return Answered::Attempt { ending: attempt.ending, recorded };
         }
-        match self.late.take(wire_id) {
+        match self.late.attempts.shift_remove(wire_id) {
             Some((owed, pass)) => Answered::Late { owed, pass },
             // The client gets it under the id of its call, and once.
             None if self.is_ours(wire_id) || self.calls.contains_key(wire_id) => {
