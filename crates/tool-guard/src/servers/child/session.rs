@@ -78,7 +78,7 @@ impl Session {
         drop(streams);
         let streams = self.streams.clone();
         kept.watch(call);
-        kept.keep(answer, true, move || {
+        kept.keep(answer, move || {
             lock(&streams).kept.remove(&number);
         })
     }
