@@ -34,7 +34,7 @@ pub(crate) struct Upstream {
 }
 
 enum Tool {
-    Http(HttpTool),
+    Http(Arc<HttpTool>),
     Command(Arc<[OsString]>),
 }
 
