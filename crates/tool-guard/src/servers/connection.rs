@@ -123,13 +123,7 @@ impl Connection {
 
     /// Ends the server.
     pub(crate) fn end(&self) {
-        self.0.ends.send_if_modified(|ends| {
-            let runs = *ends == Ends::Runs;
-            if runs {
-                *ends = Ends::Asked;
-            }
-            runs
-        });
+        self.0.ends.send_modify(|ends| *ends = Ends::Asked.max(*ends));
         self.0.wake.notify_one();
     }
 
