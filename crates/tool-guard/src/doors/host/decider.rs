@@ -12,7 +12,7 @@ use crate::{
         options::Mode,
         proxy::{Finished, Proxy, TOO_MANY_CALLS},
     },
-    wire::{jsonrpc::Token, lines::Item},
+    wire::{jsonrpc::Token, lines::Item, mirrored::MAX_TOOLS},
 };
 use std::{
     collections::{HashSet, VecDeque},
@@ -20,9 +20,6 @@ use std::{
 };
 use tokio::time::Instant;
 use tr_core::{Effect, FailureInfo, Ran, Verdict, code};
-
-/// How many tools' effects are remembered as told: the guard itself remembers as many.
-const TOOLS: usize = 10_000;
 
 /// An answer for a connection.
 pub(crate) type Outgoing = (Connection, Answer);
@@ -137,7 +134,7 @@ impl Decider {
             return;
         }
         self.proxy.learn(tool, effect);
-        if self.told.len() < TOOLS {
+        if self.told.len() < MAX_TOOLS {
             self.told.insert(word);
         }
     }
