@@ -197,8 +197,9 @@ impl Guard {
 
     /// What is known about a client of this connection.
     pub(crate) fn client(&self, connection: &str) -> Client {
-        let client = Client::new(&self.server, connection, self.identity.clone());
-        client.by_params(self.derives_keys())
+        let mut client = Client::new(&self.server, connection, self.identity.clone());
+        client.by_params = self.derives_keys();
+        client
     }
 
     /// Whether calls without a key are recognized by their params.
