@@ -4,7 +4,6 @@ use super::{attribution::ClientLog, call::McpCall, log::SUMMARY, options::Mode};
 use crate::{terminal::short_id, wire::params::Said};
 use std::{
     collections::BTreeMap,
-    fmt::Write as _,
     path::Path,
     sync::{
         Arc, Mutex,
@@ -127,11 +126,7 @@ impl Counts {
     /// Logs the summary.
     pub(crate) fn tell(&self) {
         let refused = lock(&self.refused).clone();
-        let mut by = String::new();
-        for (code, calls) in &refused {
-            let space = if by.is_empty() { "" } else { " " };
-            let _ = write!(by, "{space}{code}={calls}");
-        }
+        let by: Vec<_> = refused.iter().map(|(code, calls)| format!("{code}={calls}")).collect();
         tracing::event!(
             name: SUMMARY,
             target: TARGET,
@@ -142,7 +137,7 @@ impl Counts {
             retries = self.retries.load(Relaxed),
             replayed = self.replayed.load(Relaxed),
             refused = refused.values().sum::<u64>(),
-            refusedBy = by,
+            refusedBy = by.join(" "),
             unknown = self.unknown.load(Relaxed),
             unfinished = self.unfinished.load(Relaxed),
             unrecorded = self.unrecorded.load(Relaxed),
