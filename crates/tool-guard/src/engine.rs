@@ -30,7 +30,6 @@ pub(crate) mod server_event;
 mod server_key;
 pub(crate) mod setup;
 pub(crate) mod stores;
-mod timeout_sweeper;
 mod tool;
 pub(crate) mod unknown_records;
 pub(crate) mod unknowns;

@@ -10,8 +10,7 @@ use crate::{
         proxy::Proxy,
     },
     wire::{
-        line_reader::LineReader,
-        lines::{Item, Lines},
+        lines::{Item, LineReader, Lines},
         until::until,
     },
 };

@@ -1,8 +1,8 @@
 //! Answers that no JSON reader accepts, read as far as possible.
 use super::answer::outcome;
 use crate::wire::{
-    guess::Guess,
     jsonrpc::{self, Line, Message},
+    scan::Guess,
 };
 use serde_json::value::RawValue;
 use std::ops::Range;

@@ -7,7 +7,7 @@ mod start;
 
 use self::requests::{CLOSED, CONNECTION_CLOSED, OVERLOADED, Requests, relayed};
 pub(crate) use self::{
-    calls::{Calls, Finished},
+    calls::{Calls, Finished, TimeoutSweeper},
     requests::too_long,
 };
 use super::{
@@ -21,7 +21,6 @@ use super::{
     options::Mode,
     out::{Out, Outgoing},
     request::{Refused, Request},
-    timeout_sweeper::TimeoutSweeper,
     tool::{ServerLink, ServerTool},
     unknowns::{self, Ended},
     warnings::Repeatable,
@@ -30,11 +29,11 @@ use super::{
 use crate::{
     terminal::short_id,
     wire::{
-        batch::{self, Asked, Asks},
-        guess::Guess,
+        batch::{self, Asked},
         jsonrpc::{self, INVALID_PARAMS, INVALID_REQUEST, Line, Message, PARSE_ERROR, Token},
         lines::Item,
         params::{self, Params},
+        scan::Guess,
     },
 };
 use bytes::Bytes;
@@ -272,14 +271,14 @@ impl Proxy {
         const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
         let asks = batch::asks(line, self.requests.room(), |id| self.is_taken(id));
         match asks {
-            Asks::Tool if !self.refuse_batch(line, INVALID_REQUEST, WHY) => {
+            None if !self.refuse_batch(line, INVALID_REQUEST, WHY) => {
                 tracing::warn!(target: TARGET, event = "call_without_id_dropped");
             }
-            Asks::Tool => {}
-            Asks::Others(_) if self.is_server_gone() => {
+            None => {}
+            Some(_) if self.is_server_gone() => {
                 self.refuse_batch(line, CONNECTION_CLOSED, CLOSED);
             }
-            Asks::Others(others) => {
+            Some(others) => {
                 batch::answered(line).for_each(|id| self.end_ask(Some(id)));
                 if let Err(why) = self.forward(line, others) {
                     self.refuse_batch(line, OVERLOADED, why);

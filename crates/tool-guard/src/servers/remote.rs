@@ -97,7 +97,6 @@ impl one_client::Server for Remote {
     type Event = (Open, Option<ServerEvent>);
 
     fn on_client(&mut self, item: &Item, proxy: &mut Proxy) {
-        self.talk.on_client(item);
         if let Item::Oversized(long) = item {
             self.on_long(long, true, proxy);
         }

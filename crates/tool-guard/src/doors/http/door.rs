@@ -23,7 +23,7 @@ use crate::{
         listener,
     },
     wire::{
-        batch::{self, Asks},
+        batch,
         http_names::{KEY, LAST_EVENT, METHOD, NAME, SESSION, VERSION, is_modern},
         jsonrpc::{
             self, INVALID_REQUEST, Line, MISMATCH, Message, NOT_FORWARDED, PARSE_ERROR, Token,
@@ -212,7 +212,7 @@ impl<B: Backend> HttpDoor<B> {
             let mut ids = ids.filter(|id| self.running.has(None, id));
             ids.next().is_some()
         };
-        if self.guard.mode == Mode::Enforce && (matches!(asks, Asks::Tool) || cancels()) {
+        if self.guard.mode == Mode::Enforce && (asks.is_none() || cancels()) {
             let refusals = answer::refusals(&batch::asked(&body), INVALID_REQUEST, WHY);
             return respond(StatusCode::BAD_REQUEST, refusals.unwrap_or_default());
         }

@@ -15,11 +15,11 @@ use crate::{
     },
     front::events::{are_taken, ended, event, is_event_stream},
     wire::{
-        guess::answered,
         http_names::{is_modern, status_of},
         jsonrpc::{self, NOT_FORWARDED, Token},
         lines::Item,
         params::cancelled,
+        scan::answered,
     },
 };
 use bytes::Bytes;

@@ -8,9 +8,8 @@ use crate::{
     engine::answer,
     wire::{
         batch::{self, Asked},
-        guess::Guess,
         jsonrpc::{self, Token},
-        scan,
+        scan::{self, Guess},
     },
 };
 use bytes::Bytes;

@@ -12,12 +12,11 @@ use crate::{
     wire::{
         batch,
         elements::unchecked_elements,
-        guess::Guess,
         jsonrpc::{self, LIST_CHANGED, Line, Message, Token},
         lines::{Item, Oversized},
         mark,
         params::Params,
-        scan,
+        scan::{self, Guess},
     },
 };
 use bytes::Bytes;

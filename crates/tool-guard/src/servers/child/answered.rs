@@ -13,8 +13,9 @@ use crate::{
     },
     servers::connection::Post,
     wire::{
-        batch, guess,
+        batch,
         jsonrpc::{self, Line, NOT_FORWARDED},
+        scan,
     },
 };
 use bytes::Bytes;
@@ -81,7 +82,7 @@ pub(super) async fn answered(
         let Some(heard) = post.next().await else { return empty(StatusCode::ACCEPTED) };
         match heard {
             ServerEvent::Message { line, .. }
-                if asked.requests == 1 && guess::answered(&line).is_some() =>
+                if asked.requests == 1 && scan::answered(&line).is_some() =>
             {
                 let mut answer = respond(StatusCode::OK, guard.overheard(&line));
                 if let Some(code) = error_code(&line) {

@@ -14,11 +14,10 @@ use crate::{
     },
     servers::upstream::{Upstream, is_protocol_refusal},
     wire::{
-        guess::answered,
         http_names::SESSION,
         jsonrpc::{self, Line, Token, error_code, string},
-        lines::Item,
         params::cancelled,
+        scan::answered,
         until::until,
     },
 };
@@ -64,17 +63,6 @@ impl Talk {
             patience: guard.limits.idle,
             open: Vec::new(),
         })
-    }
-
-    /// Reads a line of the client's: its `initialize` is repeated if the session is lost.
-    pub(super) fn on_client(&mut self, item: &Item) {
-        let Item::Line(line) = item else { return };
-        if let Line::One(message) = jsonrpc::read(line)
-            && message.is_initialize()
-            && let Some(id) = message.token()
-        {
-            self.initialize = Some((line.clone(), id));
-        }
     }
 
     /// Sends a message.
@@ -133,6 +121,9 @@ impl Talk {
             Some("initialize") => {
                 open.kind = Kind::Begins;
                 self.forget_session();
+                // It is repeated if the session is lost.
+                let id = open.id.clone();
+                self.initialize = id.map(|id| (line.clone(), id)).or(self.initialize.take());
             }
             Some("subscriptions/listen") => open.kind = Kind::Subscription,
             _ => {}
