@@ -8,7 +8,7 @@ use crate::{
     engine::{
         failure::Failure,
         guard::Guard,
-        options::Options,
+        options::{Mode, Options},
         out::Outgoing,
         server_event::{EventStream, ServerEvent, next_of},
     },
@@ -31,8 +31,9 @@ use tr_core::{FailureInfo, Ran, Verdict};
 /// How long messages wait for a sign that `notifications/initialized` has reached the server.
 const REACHED: Duration = Duration::from_secs(2);
 
-/// The talk with the server.
-pub(super) struct Talk {
+/// A server at an address, for one client.
+pub(crate) struct Remote {
+    pub(super) mode: Mode,
     upstream: Arc<Upstream>,
     headers: Headers,
     /// The client's `initialize`, and its id.
@@ -44,17 +45,20 @@ pub(super) struct Talk {
     /// How long a request may take.
     patience: Duration,
     open: Vec<(Open, EventStream)>,
+    /// Errors by which the server refused calls that did not run, for the client.
+    pub(super) refusals: Vec<(Token, Bytes)>,
 }
 
-impl Talk {
-    /// With the server of the options.
+impl Remote {
+    /// The server of the options.
     ///
     /// # Errors
     /// If its address, or the file of headers for it, cannot be used.
-    pub(super) fn new(options: &Options, guard: &Guard) -> anyhow::Result<Self> {
+    pub(crate) fn new(options: &Options, guard: &Guard) -> anyhow::Result<Self> {
         let own = Own::of(options.http.header_file.as_deref())?;
         let effects = guard.effects.clone();
         Ok(Self {
+            mode: options.mode,
             upstream: Upstream::new(&options.http, guard.statuses.clone(), options.max_line)?,
             headers: Headers { own, session: None, version: None, effects },
             initialize: None,
@@ -62,6 +66,7 @@ impl Talk {
             held: None,
             patience: guard.limits.idle,
             open: Vec::new(),
+            refusals: Vec::new(),
         })
     }
 
@@ -81,7 +86,7 @@ impl Talk {
                 // It was not sent, and is not any more.
                 Some(at) => {
                     let unsent = held.messages.remove(at);
-                    self.fail(unsent, Failure::CANCELLED_BEFORE);
+                    self.fail_unsent(unsent, Failure::CANCELLED_BEFORE);
                 }
                 None => held.messages.push(outgoing),
             }
@@ -150,7 +155,7 @@ impl Talk {
     }
 
     /// Ends a message that was not sent.
-    fn fail(&mut self, outgoing: Outgoing, failure: Failure) {
+    fn fail_unsent(&mut self, outgoing: Outgoing, failure: Failure) {
         let open = Open::of(&outgoing.line, outgoing.attempt);
         self.open.push((open, EventStream::only(ServerEvent::Failed(failure))));
     }
@@ -180,7 +185,7 @@ impl Talk {
     }
 
     /// What is heard next, and of what.
-    pub(super) async fn next(&mut self) -> (Open, Option<ServerEvent>) {
+    pub(super) async fn heard(&mut self) -> (Open, Option<ServerEvent>) {
         let deadline = self.held.as_ref().map(|held| held.until);
         let (at, heard) = tokio::select! {
             biased;
@@ -240,7 +245,7 @@ impl Talk {
         for message in self.take_held() {
             let facts = FailureInfo::new("refused", Ran::No, Verdict::TRANSIENT);
             let said = "The MCP server has lost the session and did not begin another; the tool did not run";
-            self.fail(message, Failure::said(said, facts));
+            self.fail_unsent(message, Failure::said(said, facts));
         }
     }
 
@@ -327,7 +332,7 @@ impl Talk {
     }
 
     /// Ends the session.
-    pub(super) async fn end(&mut self) {
+    pub(super) async fn end_session(&mut self) {
         self.open.clear();
         if self.headers.session.is_none() {
             return;
