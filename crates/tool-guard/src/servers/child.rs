@@ -220,11 +220,10 @@ impl Children {
             let now = Instant::now().into_std();
             lock(&self.sessions).make_room(owner, now, |session| session.connection.is_busy())
         };
-        let mut made = room();
-        if made.is_err() {
+        let made = room().or_else(|_| {
             self.expire();
-            made = room();
-        }
+            room()
+        });
         match made {
             Ok(None) => Ok(()),
             Ok(Some((session, ended))) => {
