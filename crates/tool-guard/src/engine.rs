@@ -2,6 +2,7 @@
 pub(crate) mod answer;
 mod attribution;
 pub(crate) mod call;
+mod choices;
 pub(crate) mod effects;
 pub(crate) mod equal_calls;
 pub(crate) mod failure;

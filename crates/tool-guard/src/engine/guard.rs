@@ -4,7 +4,7 @@ use super::{
     equal_calls::EqualCalls,
     identity::Client,
     in_flight::InFlight,
-    limits::Limits,
+    limits::{Limits, OBSERVED},
     operation,
     options::{Mode, Options, StatusRules, signals},
     proxy::Proxy,
@@ -121,7 +121,7 @@ impl Guard {
             timeout.unwrap_or_else(|| limits_of(None, hard).hard)
         });
         let limits = match options.mode {
-            Mode::Observe => Limits::observed(),
+            Mode::Observe => Limits::new(Some(OBSERVED), Some(OBSERVED)),
             _ => limits_of(options.overrides.timeout.or(configured), hard),
         };
         if limits.hard < limits.idle {

@@ -317,7 +317,9 @@ impl Proxy {
         }
         let (place, is_list) = (jsonrpc::range(line, raw), method == "tools/list");
         let lasts = (method == "subscriptions/listen").then(|| id.clone());
-        self.forward_one(line, Asked { id, place, is_list });
+        if let Err(why) = self.forward(line, vec![Asked { id, place, is_list }]) {
+            self.refuse(raw.get(), OVERLOADED, why);
+        }
         if let Some(id) = lasts {
             self.requests.unawait(&id);
         }
@@ -328,7 +330,8 @@ impl Proxy {
         if let Some(id) = id
             && self.wire.lock().in_flight.end_ask(&id, Instant::now().into_std())
         {
-            self.sweeper.set_again();
+            // The clock of the calls stood, and goes on: the timer may be set too late.
+            self.sweeper.timer = None;
         }
     }
 

@@ -179,7 +179,8 @@ impl<B: Backend> HttpDoor<B> {
                 let (begun, client) = (Instant::now(), params::initializes(&read));
                 self.guard.watching.know(client.as_deref());
                 let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
-                if let Some(session) = Via::session_in(&self.guard.server, answer.headers()) {
+                let begins = Via::at(&self.guard.server, None, answer.headers());
+                if let Some(session) = begins.session {
                     self.sessions.begin(session, begun, client, &via);
                 }
                 answer

@@ -106,7 +106,7 @@ impl Reply {
         let State::Streaming(events) = &self.0 else { return };
         match hold(bytes) {
             Ok(bytes) => drop(events.send(bytes).await),
-            // Nobody tells that the client has received it.
+            // The sender is gone: the client will not have received it.
             Err(NoRoom) => self.0 = State::Sent(oneshot::channel().1),
         }
     }

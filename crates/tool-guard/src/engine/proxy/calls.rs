@@ -74,7 +74,7 @@ const READS_ON: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct TimeoutSweeper {
     wire: Arc<ServerLink>,
-    timer: Option<Pin<Box<Sleep>>>,
+    pub(super) timer: Option<Pin<Box<Sleep>>>,
     /// The timer has fired, and the runtime was asked for readable input.
     looked: bool,
 }
@@ -82,11 +82,6 @@ pub(crate) struct TimeoutSweeper {
 impl TimeoutSweeper {
     pub(super) const fn new(wire: Arc<ServerLink>) -> Self {
         Self { wire, timer: None, looked: false }
-    }
-
-    /// The clock of the calls stood, and goes on: the timer may be set too late.
-    pub(crate) fn set_again(&mut self) {
-        self.timer = None;
     }
 
     /// Ends when the timer has fired and overdue attempts were ended. Poll it when the server has nothing to

@@ -60,14 +60,6 @@ impl Proxy {
         Ok(())
     }
 
-    /// Forwards one request.
-    pub(super) fn forward_one(&mut self, line: &[u8], asked: Asked) {
-        let id = String::from_utf8_lossy(&line[asked.place.clone()]).into_owned();
-        if let Err(why) = self.forward(line, vec![asked]) {
-            self.refuse(&id, OVERLOADED, why);
-        }
-    }
-
     /// Forwards a line that is no valid JSON and calls no tool. The server may read it all the same.
     pub(super) fn forward_unreadable(&mut self, line: &Bytes) {
         let mut asked = |part: &[u8], at: usize| {

@@ -2,7 +2,7 @@
 use super::{
     Children,
     answered::{self, Asked, answered, not_started, of_sessions},
-    session::{self, caller},
+    session::caller,
 };
 use crate::{
     front::body::Answered,
@@ -57,7 +57,8 @@ impl Children {
             lock(&self.shared).is_modern |= discovers;
             return answer;
         };
-        if discovers && session::is_of_legacy(code) && !lock(&self.shared).is_modern {
+        // A server that knows no discovery answers it with one of these, every time.
+        if discovers && matches!(code, -32602..=-32600) && !lock(&self.shared).is_modern {
             // Other codes may be of this request alone.
             if code == METHOD_NOT_FOUND {
                 let mut shared = lock(&self.shared);

@@ -70,7 +70,12 @@ impl Session {
             return answer;
         }
         let mut streams = lock(&self.streams);
-        streams.forget_ended();
+        let ended = || streams.kept.iter().filter(|(_, kept)| kept.has_ended()).map(|it| *it.0);
+        if ended().count() >= MAX_STREAMS
+            && let Some(oldest) = ended().min()
+        {
+            streams.kept.remove(&oldest);
+        }
         streams.last += 1;
         let number = streams.last;
         let kept = Kept::new(number);
@@ -124,16 +129,6 @@ impl Session {
 }
 
 impl Streams {
-    /// Forgets the oldest stream that has ended, if there are too many.
-    fn forget_ended(&mut self) {
-        let ended = || self.kept.iter().filter(|(_, kept)| kept.has_ended()).map(|it| *it.0);
-        if ended().count() >= MAX_STREAMS
-            && let Some(oldest) = ended().min()
-        {
-            self.kept.remove(&oldest);
-        }
-    }
-
     fn unfinished(&self) -> usize {
         self.kept.values().filter(|kept| !kept.has_ended()).count()
     }
@@ -142,11 +137,6 @@ impl Streams {
 /// Whether this client resumes the streams of its requests.
 pub(super) fn is_resumable(headers: &HeaderMap) -> bool {
     is_from(headers, RESUMES)
-}
-
-/// Whether a server that knows no discovery answers it with this error, every time.
-pub(super) const fn is_of_legacy(code: i64) -> bool {
-    matches!(code, -32602..=-32600)
 }
 
 /// Whose session a request with these headers begins. Cookies do not count: proxies set and change them meanwhile.

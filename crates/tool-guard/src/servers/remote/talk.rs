@@ -191,7 +191,12 @@ impl Remote {
             biased;
             found = next_of(&mut self.open, |(_, hearing)| hearing) => found,
             () = until(deadline), if deadline.is_some() => {
-                self.on_held_too_long();
+                if self.is_held_by(Kind::BeginsAgain) {
+                    self.forget(Kind::BeginsAgain);
+                    self.lose();
+                } else {
+                    self.release();
+                }
                 return Open::nothing();
             }
         };
@@ -246,16 +251,6 @@ impl Remote {
             let facts = FailureInfo::new("refused", Ran::No, Verdict::TRANSIENT);
             let said = "The MCP server has lost the session and did not begin another; the tool did not run";
             self.fail_unsent(message, Failure::said(said, facts));
-        }
-    }
-
-    /// Messages have waited for long enough.
-    fn on_held_too_long(&mut self) {
-        if self.is_held_by(Kind::BeginsAgain) {
-            self.forget(Kind::BeginsAgain);
-            self.lose();
-        } else {
-            self.release();
         }
     }
 
