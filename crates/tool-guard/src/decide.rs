@@ -113,13 +113,11 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         },
         None => None,
     };
-    let logging = options.operation.log()?;
     let (within, idle) = (options.decide_within, options.idle);
     let options = options.guard();
-    let guard = Guard::new(&options, logging.is_some()).await?;
-    let (beside, signal) = guard.beside(&options).await?;
+    let (guard, beside, signal) = Guard::start(&options).await?;
     let connection = format!("decide-{:016x}", fastrand::u64(..));
-    let client = guard.host(&connection, calls::identity());
+    let client = guard.client(&connection).of_host(calls::identity());
     let decider = Decider::new(guard.proxy(client), within);
     let (events, event) = mpsc::channel(streams::WAITING);
     let mut hosts = Hosts { decider, event, open: HashMap::new() };
@@ -220,7 +218,7 @@ impl Hosts {
 
     /// Hands the answers to their connections. The answer of a host that has gone is lost.
     fn answer(&mut self) {
-        while let Some((connection, answer)) = self.decider.answer() {
+        while let Some((connection, answer)) = self.decider.answers.pop_front() {
             let Some(host) = self.open.get_mut(&connection) else { continue };
             let _ = host.answers.send((answer.line(), host.places.pop_front()));
             self.close_ended(connection);

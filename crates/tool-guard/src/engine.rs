@@ -2,7 +2,6 @@
 pub(crate) mod answer;
 mod asking;
 mod attribution;
-pub(crate) mod backend;
 pub(crate) mod call;
 mod check;
 mod choices;
@@ -34,7 +33,6 @@ pub(crate) mod server_event;
 mod server_key;
 pub(crate) mod setup;
 pub(crate) mod stores;
-mod timeout_sweeper;
 mod tool;
 pub(crate) mod unknown_records;
 pub(crate) mod unknowns;

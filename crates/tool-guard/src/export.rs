@@ -68,7 +68,8 @@ impl ExportOptions {
 /// The running exporters.
 #[derive(Debug)]
 pub(crate) struct Export {
-    signals: Signals,
+    /// What a stack reports to.
+    pub(crate) signals: Signals,
     meters: Option<SdkMeterProvider>,
     tracers: Option<SdkTracerProvider>,
     tasks: Vec<JoinHandle<()>>,
@@ -126,11 +127,6 @@ impl Export {
         let scrape = scrape.map(|scrape| tokio::spawn(scrape.serve(signals.clone())));
         let refresh = otlp.metrics.then(|| tokio::spawn(refresh(signals.clone())));
         Ok(Self { signals, meters, tracers, tasks: scrape.into_iter().chain(refresh).collect() })
-    }
-
-    /// What a stack reports to.
-    pub(crate) const fn signals(&self) -> &Signals {
-        &self.signals
     }
 
     /// Sends what is still to be sent, if the collector takes it in time.

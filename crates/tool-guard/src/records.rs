@@ -268,8 +268,10 @@ fn read_answer(file: &Path) -> anyhow::Result<ToolOutcome> {
 /// The place of the store, which must exist, its key, and the command for messages about its records.
 fn place(options: &Options) -> anyhow::Result<(Place, Option<PathBuf>, RecordsCommand)> {
     let config = read_config(options.config.as_deref(), variables())?;
-    let configured = Recording::configured(&config.records);
-    let named = options.records.clone().or(configured.place);
+    let mut recording = Recording::default();
+    (recording.place, recording.key_file) =
+        (options.records.clone(), options.records_key_file.clone());
+    let Recording { place: named, key_file, .. } = recording.over(&config.records);
     let command = RecordsCommand::of(named.as_ref());
     let place = match named {
         Some(place) => place,
@@ -289,7 +291,6 @@ fn place(options: &Options) -> anyhow::Result<(Place, Option<PathBuf>, RecordsCo
         }
         _ => {}
     }
-    let key_file = options.records_key_file.clone().or(configured.key_file);
     Ok((place, key_file, command))
 }
 

@@ -95,14 +95,14 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let upstream = Upstream::new(setup.config.catalog.endpoints(), &options.reach)
         .with_context(|| format!("{} cannot be used", options.config.display()))?;
     let loops = setup.loops(None);
-    let recording = setup.recording(options.recording.clone());
+    let recording = options.recording.over(&setup.config.records);
     // The records of calls that name no session belong to the front of this file, whenever it runs.
     let server = recording.server(&["serve".into(), fs::canonicalize(&options.config)?.into()]);
     let records = recording.open(&server).await?;
     let store = records.store.clone();
     let max_body = options.max_body as usize;
     let export = Export::start(&setup.config.telemetry, &options.export).await?;
-    let guard = Guard::new(setup, loops, records, upstream, export.signals(), max_body)?;
+    let guard = Guard::new(setup, loops, records, upstream, &export.signals, max_body)?;
     let live = guard.live.clone();
     let calls = live.stack().records().clone();
     let _janitor = calls.spawn_janitor();

@@ -1,10 +1,8 @@
 //! Messages as bytes: read and written here, decided nowhere.
 pub(crate) mod batch;
 pub(crate) mod elements;
-pub(crate) mod guess;
 pub(crate) mod http_names;
 pub(crate) mod jsonrpc;
-pub(crate) mod line_reader;
 pub(crate) mod lines;
 pub(crate) mod mark;
 pub(crate) mod mirrored;

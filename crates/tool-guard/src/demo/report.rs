@@ -1,5 +1,8 @@
 //! The figures side by side.
-use super::{agent::Figures, scenes::Scene};
+use super::{
+    agent::Figures,
+    scenes::{Scene, Script},
+};
 use crate::terminal::{BAD, DIM, TITLE, say};
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
@@ -36,7 +39,7 @@ pub(super) fn show_scene(scene: &Scene, without: &Figures, with: &Figures) -> io
     if without.duplicates + with.duplicates > 0 {
         lines.push(count("of these, a second payment", without.duplicates, with.duplicates));
     }
-    if scene.shows_wait() {
+    if scene.script == Script::Outage {
         let wait = |figures: &Figures| match figures.median_ms {
             0 => "<1 ms".to_owned(),
             millis => format!("{millis} ms"),
@@ -48,7 +51,7 @@ pub(super) fn show_scene(scene: &Scene, without: &Figures, with: &Figures) -> io
         let breakers = with.breakers.join(", ");
         lines.push(line("breaker", "none", PLAIN, &tr_core::printable(&breakers), PLAIN));
     }
-    if scene.shows_told() {
+    if scene.script == Script::KilledGuard {
         lines.push(format!("  the model reads: {}", tr_core::printable(&with.told)));
     }
     lines.push(format!("{DIM}  → {}{DIM:#}\n", scene.moral));

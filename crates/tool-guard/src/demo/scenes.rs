@@ -13,11 +13,11 @@ pub(crate) struct Scene {
     pub(crate) title: &'static str,
     /// What the guard does about it.
     pub(crate) moral: &'static str,
-    script: Script,
+    pub(super) script: Script,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Script {
+pub(super) enum Script {
     KilledGuard,
     LatePayment,
     FlakyRead,
@@ -71,16 +71,6 @@ const QUESTIONS: usize = 40;
 const CONTEXT: usize = 12;
 
 impl Scene {
-    /// Whether the scene shows the time of an answer.
-    pub(crate) fn shows_wait(self) -> bool {
-        self.script == Script::Outage
-    }
-
-    /// Whether the scene shows the last text that the model reads.
-    pub(crate) fn shows_told(self) -> bool {
-        self.script == Script::KilledGuard
-    }
-
     /// Plays the scene.
     pub(crate) async fn play(self, guarding: Guarding) -> anyhow::Result<Figures> {
         let mut agent = Agent::start(guarding, self.name).await?;

@@ -10,8 +10,7 @@ use crate::{
         proxy::Proxy,
     },
     wire::{
-        line_reader::LineReader,
-        lines::{Item, Lines},
+        lines::{Item, LineReader, Lines},
         until::until,
     },
 };
@@ -27,11 +26,7 @@ use std::{
     task::Poll,
     time::Duration,
 };
-use tokio::{
-    io::AsyncWriteExt as _,
-    task::{JoinError, JoinHandle},
-    time::Instant,
-};
+use tokio::{io::AsyncWriteExt as _, task::JoinHandle, time::Instant};
 
 /// The number of passes of the loop between two checks for attempts that have been overdue for long.
 const BETWEEN_LOOKS: u32 = 256;
@@ -154,7 +149,8 @@ impl<S: Server> Pump<S> {
                 () = until(wake), if wake.is_some() => {}
                 signal = &mut signal => {
                     self.server.end().await;
-                    return ExitCode::from(128 + received(signal));
+                    let signal = signal.unwrap_or_else(|error| resume_unwind(error.into_panic()));
+                    return ExitCode::from(128 + signal);
                 }
             }
         }
@@ -219,9 +215,4 @@ async fn write(out: &mut Option<Output>, unwritten: &mut Unwritten) -> io::Resul
     let out = out.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
     out.write_buf(unwritten).await?;
     if unwritten.has_remaining() { Ok(()) } else { out.flush().await }
-}
-
-/// The signal for which a task has waited; its panic is passed on.
-fn received(signal: Result<u8, JoinError>) -> u8 {
-    signal.unwrap_or_else(|error| resume_unwind(error.into_panic()))
 }

@@ -27,15 +27,11 @@ struct Meta {
     error: OwnWord,
 }
 
+/// The tool's own statement on whether it ran, and whether a repeat may help.
 #[derive(Deserialize)]
 struct OwnWord {
     ran: Ran,
     retriable: Option<bool>,
-}
-
-/// The tool's own statement on whether it ran, and whether a repeat may help.
-fn own_word(meta: Option<&RawValue>) -> Option<OwnWord> {
-    serde_json::from_str(meta?.get()).ok().map(|meta: Meta| meta.error)
 }
 
 /// Reads the server's answer. A success is copied only if it is to be `kept`.
@@ -61,7 +57,8 @@ pub(crate) fn of_result(raw: &RawValue, kept: bool) -> ToolOutcome {
         Ok(result) if result.is_error.is_some_and(|raw| raw.get() == "true") => {
             let text = text_of(result.content);
             let mut end = classify::mcp_is_error(&text).end;
-            if let Some(OwnWord { ran, retriable }) = own_word(result.meta) {
+            let said = result.meta.and_then(|meta| serde_json::from_str(meta.get()).ok());
+            if let Some(Meta { error: OwnWord { ran, retriable } }) = said {
                 end.ran = ran;
                 match (ran, retriable) {
                     (Ran::No, Some(false)) => end.verdict = Verdict::Permanent,
@@ -74,7 +71,9 @@ pub(crate) fn of_result(raw: &RawValue, kept: bool) -> ToolOutcome {
             outcome.parts_mut().content = Some(raw.to_owned().into());
             outcome
         }
-        Ok(result) if is_pending(result.kind) => pending_result(raw),
+        Ok(result) if result.kind.and_then(string).as_deref() == Some(INPUT_REQUIRED) => {
+            pending_result(raw)
+        }
         _ if kept => ToolOutcome::success(Json::from(raw.to_owned())),
         _ => ToolOutcome::default(),
     }
@@ -205,7 +204,8 @@ fn made(id: &str, outcome: &ToolOutcome, notes: &[String], wants_type: bool) -> 
     match (outcome.content(), outcome.error()) {
         (None, Some(error)) => {
             let details = error.details.as_ref().map_or("", |details| details.get());
-            error_line(id, &notes::below_error(details, &error.message, notes))
+            let error = notes::below_error(details, &error.message, notes);
+            (error_message(id, &error) + "\n").into()
         }
         _ => result_line(id, &result(outcome, notes, wants_type)),
     }
@@ -226,17 +226,14 @@ fn result_line(id: &str, result: &str) -> Bytes {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into()
 }
 
-fn error_line(id: &str, error: &str) -> Bytes {
-    (error_message(id, error) + "\n").into()
-}
-
 fn error_message(id: &str, error: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{}}}", one_line(error))
 }
 
 /// A JSON-RPC error of the guard's; `id` is JSON text, `null` if there is none.
 pub(crate) fn refusal(id: &str, code: i64, message: &str) -> Bytes {
-    error_line(id, &json!({ "code": code, "message": message }).to_string())
+    let error = json!({ "code": code, "message": message }).to_string();
+    (error_message(id, &error) + "\n").into()
 }
 
 /// How many requests of one batch each get the full reason.
@@ -308,11 +305,6 @@ fn pending() -> Classification<'static> {
     let mut end = classify::json_rpc(URL_ELICITATION, "").end;
     (end.code, end.verdict, end.ran) = (INPUT_REQUIRED, Verdict::Cancelled, Ran::No);
     end
-}
-
-/// Whether a result with this `resultType` does not end its call.
-fn is_pending(result_type: Option<&RawValue>) -> bool {
-    result_type.and_then(string).as_deref() == Some(INPUT_REQUIRED)
 }
 
 /// The outcome of a result that does not end its call.

@@ -1,9 +1,6 @@
 //! The model of a malformed call, for the attribution log: read from what the client says about itself,
 //! its turn and the call. It changes no byte that passes.
-use crate::wire::{
-    jsonrpc::Message,
-    params::{self, Said},
-};
+use crate::wire::params::Said;
 use anyhow::Context as _;
 use std::{path::Path, sync::Mutex, time::Duration};
 use tool_reliability::{
@@ -33,11 +30,6 @@ impl ClientLog {
         Ok(Self { file, client: Mutex::default() })
     }
 
-    /// Handles a request of the client's: `initialize` names the client.
-    pub(crate) fn on_request(&self, message: &Message<'_>) {
-        self.know(params::initializes(message).as_deref());
-    }
-
     /// Adds to the call what its client says about its model.
     pub(crate) fn attribute(&self, parts: &mut CallParts, said: &Said) {
         self.know(said.client.as_deref());
@@ -49,7 +41,8 @@ impl ClientLog {
         self.file.flush(PATIENCE);
     }
 
-    fn know(&self, client: Option<&str>) {
+    /// The client has said its name, if it did.
+    pub(crate) fn know(&self, client: Option<&str>) {
         let Some(client) = client else { return };
         let client = shortened(client);
         *lock(&self.client) = Some(client);
@@ -72,7 +65,7 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::jsonrpc;
+    use crate::wire::{jsonrpc, params};
     use tr_core::Json;
 
     fn log() -> ClientLog {
@@ -85,7 +78,7 @@ mod tests {
         let known = || log.client.lock().unwrap().clone();
         let hear = |line: &str| {
             let jsonrpc::Line::One(message) = jsonrpc::read(line.as_bytes()) else { panic!() };
-            log.on_request(&message);
+            log.know(params::initializes(&message).as_deref());
         };
         let attributed = |client: Option<&str>, model: &str| {
             let mut parts = CallParts::new("read", Json::empty_object());

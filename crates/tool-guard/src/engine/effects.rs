@@ -1,6 +1,10 @@
 //! What the server's `tools/list` says about its tools, and how far it is trusted.
 use super::options::Trust;
-use crate::wire::{elements::listed_tools, jsonrpc, mirrored::Mirrored};
+use crate::wire::{
+    elements::listed_tools,
+    jsonrpc,
+    mirrored::{MAX_TOOLS, Mirrored},
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::{
@@ -9,9 +13,6 @@ use std::{
 };
 use tool_reliability::telemetry::TARGET;
 use tr_core::{Effect, ToolManifest};
-
-/// How many tools are remembered; more than servers list.
-const MAX_TOOLS: usize = 10_000;
 
 type Tools = HashMap<Box<str>, Arc<ToolManifest>>;
 

@@ -4,6 +4,7 @@
 //! Who may get the answer: the session of the call, a later session of the same credential, and without sessions the
 //! credential, else the connection. All others are refused, with the earlier call's state and without its answer.
 use super::unknowns::Ended;
+use indexmap::IndexMap;
 use std::{
     collections::{HashMap, VecDeque},
     pin::pin,
@@ -70,7 +71,7 @@ struct Table {
     cuts: VecDeque<CutOff>,
     next: u64,
     /// By the ids of requests: the calls that they joined, and since when.
-    joined: HashMap<Box<str>, (Box<str>, Instant)>,
+    joined: IndexMap<Box<str>, (Box<str>, Instant)>,
     /// The calls of which a client has the answer, the oldest first: another one that vanishes is no cut.
     received: VecDeque<(Box<str>, Instant)>,
 }
@@ -359,10 +360,9 @@ impl Table {
             return;
         }
         self.joined.retain(|_, (_, since)| since.elapsed() < JOINED);
+        self.joined.shift_remove(own);
         if self.joined.len() == MOST {
-            let oldest = self.joined.iter().min_by_key(|(_, (_, since))| *since);
-            let oldest = oldest.map(|(own, _)| own.clone());
-            oldest.and_then(|oldest| self.joined.remove(&oldest));
+            self.joined.shift_remove_index(0);
         }
         self.joined.insert(own.into(), (id.into(), Instant::now()));
     }

@@ -4,7 +4,7 @@ use super::{
     equal_calls::EqualCalls,
     identity::Client,
     in_flight::InFlight,
-    limits::Limits,
+    limits::{Limits, OBSERVED},
     log::recent,
     operation,
     options::{Mode, Options, StatusRules, signals},
@@ -43,6 +43,7 @@ use tool_reliability::{
     telemetry::TelemetryLayer,
 };
 use tr_core::{Effect, Observer, SystemClock, WallClock as _, internal::lock};
+use tracing_appender::non_blocking::WorkerGuard;
 
 /// How long a repeat waits for the same call, unless the configuration or the limit of a call says less.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -82,12 +83,36 @@ pub(crate) struct Guard {
 /// What works beside the calls of a guard.
 #[derive(Debug)]
 pub(crate) struct Beside {
+    _logging: Option<WorkerGuard>,
     _janitor: Janitor,
     _socket: Option<OwnSocket>,
     admin: Option<JoinHandle<()>>,
 }
 
 impl Guard {
+    /// Logs, forgets expired records and serves the admin page, until the guard finishes. The future waits for the
+    /// signal that ends the guard; another one has the files read again.
+    ///
+    /// # Errors
+    /// If options, variables or files cannot be used, or the records cannot be opened.
+    pub(crate) async fn start(
+        options: &Options,
+    ) -> anyhow::Result<(Self, Beside, impl Future<Output = u8> + Send + use<>)> {
+        let logging = options.operation.log()?;
+        let guard = Self::new(options, logging.is_some()).await?;
+        let (files, live, declared) =
+            (guard.files.clone(), guard.live.clone(), guard.declared.clone());
+        let janitor = live.stack().records().spawn_janitor();
+        let ended = Signals::new()?.end(reload(files.clone(), live.clone(), declared.clone()));
+        let known = declared.clone();
+        let admin = Admin::new(live.stack()).manifests(move || known.all());
+        let admin = admin.on_reload(move || files.read_again(&live, &declared));
+        let socket = guard.own_socket(admin.clone());
+        let admin = operation::bind(admin, &options.operation).await?.map(tokio::spawn);
+        let beside = Beside { _logging: logging, _janitor: janitor, _socket: socket, admin };
+        Ok((guard, beside, ended))
+    }
+
     /// # Errors
     /// If options, variables or files cannot be used, or the records cannot be opened.
     pub(crate) async fn new(options: &Options, logs: bool) -> anyhow::Result<Self> {
@@ -106,7 +131,7 @@ impl Guard {
             timeout.unwrap_or_else(|| limits_of(None, hard).hard)
         });
         let limits = match options.mode {
-            Mode::Observe => Limits::observed(),
+            Mode::Observe => Limits::new(Some(OBSERVED), Some(OBSERVED)),
             _ => limits_of(options.overrides.timeout.or(configured), hard),
         };
         if limits.hard < limits.idle {
@@ -116,10 +141,11 @@ impl Guard {
                 limits.idle
             );
         }
-        let keys = setup.keys(options.overrides.derive_keys.map(Into::into));
+        let keys = options.overrides.derive_keys.map(Into::into);
+        let keys = keys.or(setup.config.idempotency.derived_keys).unwrap_or(DerivedKeys::Off);
         let loops = setup.loops(options.overrides.loops);
         let compares = signals(loops, setup.config.loops.signals.clone()).is_some();
-        let recording = setup.recording(options.overrides.recording.clone());
+        let recording = options.overrides.recording.clone().over(&setup.config.records);
         let server = recording.server(&options.server_words());
         let label = recording.label(&options.server_words());
         let mut records = match options.mode {
@@ -148,7 +174,7 @@ impl Guard {
         let watching = Watching::new(options.mode, log_path.as_deref(), logs)?;
         let watch = |builder| watching.watch(builder);
         let export = Export::start(&setup.config.telemetry, &options.overrides.export).await?;
-        let signals = export.signals().clone();
+        let signals = export.signals.clone();
         let live = setup::live(setup.config, keys, loops, records, &signals, watch)?;
         let timeouts: Arc<dyn Observer> = match options.mode {
             Mode::Shadow => signals.shadow().observer(),
@@ -182,13 +208,9 @@ impl Guard {
 
     /// What is known about a client of this connection.
     pub(crate) fn client(&self, connection: &str) -> Client {
-        let client = Client::new(&self.server, connection, self.identity.clone());
-        client.by_params(self.derives_keys())
-    }
-
-    /// A host, which runs its tools itself, and names its calls by this rule.
-    pub(crate) fn host(&self, connection: &str, rule: IdentityConfig) -> Client {
-        self.client(connection).of_host(rule)
+        let mut client = Client::new(&self.server, connection, self.identity.clone());
+        client.by_params = self.derives_keys();
+        client
     }
 
     /// Whether calls without a key are recognized by their params.
@@ -230,35 +252,13 @@ impl Guard {
 
     /// Reads a message that passes: what it says of the tools, and whether it speaks in the guard's name;
     /// returns it without that.
-    pub(crate) fn overheard(&self, line: &Bytes) -> Option<Bytes> {
+    pub(crate) fn overheard(&self, line: &Bytes) -> Bytes {
         if let Line::One(message) = jsonrpc::read(line)
             && message.method.as_deref() == Some(LIST_CHANGED)
         {
             lock(&self.effects).forget();
         }
-        let without = mark::without(line);
-        (without != *line).then_some(without)
-    }
-
-    /// Forgets expired records and serves the admin page, until the guard finishes. The future waits for the signal
-    /// that ends the guard; another one has the files read again.
-    ///
-    /// # Errors
-    /// If the address or the token of the page cannot be used.
-    pub(crate) async fn beside(
-        &self,
-        options: &Options,
-    ) -> anyhow::Result<(Beside, impl Future<Output = u8> + Send + use<>)> {
-        let (files, live, declared) =
-            (self.files.clone(), self.live.clone(), self.declared.clone());
-        let janitor = live.stack().records().spawn_janitor();
-        let ended = Signals::new()?.end(reload(files.clone(), live.clone(), declared.clone()));
-        let known = declared.clone();
-        let admin = Admin::new(live.stack()).manifests(move || known.all());
-        let admin = admin.on_reload(move || files.read_again(&live, &declared));
-        let socket = self.own_socket(admin.clone());
-        let admin = operation::bind(admin, &options.operation).await?.map(tokio::spawn);
-        Ok((Beside { _janitor: janitor, _socket: socket, admin }, ended))
+        mark::without(line)
     }
 
     /// The socket that `tool-guard status` asks. Where none can be made, the guard goes on without.

@@ -1,8 +1,8 @@
 //! Answers that no JSON reader accepts, read as far as possible.
 use super::answer::outcome;
 use crate::wire::{
-    guess::Guess,
     jsonrpc::{self, Line, Message},
+    scan::Guess,
 };
 use serde_json::value::RawValue;
 use std::ops::Range;
@@ -16,16 +16,6 @@ pub(crate) fn of_line(line: &[u8]) -> ToolOutcome {
             Guess::of(line).map_or_else(ToolOutcome::not_kept, |guess| guessed(line, &guess, true))
         }
     }
-}
-
-/// The result and the error of an answer, as far as they are valid JSON.
-pub(crate) fn parts(line: &[u8]) -> (Option<&RawValue>, Option<&RawValue>) {
-    if let Line::One(message) = jsonrpc::read(line) {
-        return (message.result, message.error);
-    }
-    let Some(guess) = Guess::of(line) else { return (None, None) };
-    let read = |place: Range<usize>| serde_json::from_slice(&line[place]).ok();
-    (guess.result.and_then(|(place, _)| read(place)), guess.error.and_then(read))
 }
 
 /// The outcome of an answer that is no valid JSON. A success is `kept` if its own part of the line is

@@ -6,10 +6,7 @@ use super::{
 };
 use crate::terminal::short_id;
 use serde_json::value::RawValue;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::collections::{BTreeMap, BTreeSet};
 use tool_reliability::{
     Guarded,
     idempotency::{DedupeRecord, RecordState},
@@ -23,15 +20,6 @@ use tr_core::{
 
 /// What is noted of a record's call: the digest of each of its params.
 pub(crate) const PARAMS: &str = "params";
-
-/// The call before with the same key.
-#[derive(Debug)]
-struct Before {
-    key: Key,
-    state: RecordState,
-    /// The names of the params that differ, if params say what is wanted. None differ if it was another caller's.
-    differ: Option<Vec<String>>,
-}
 
 /// The record of the call before with this key. If that had another credential of its caller's, the call is the same with
 /// that one.
@@ -61,15 +49,26 @@ pub(super) async fn run(
     stack: Guarded<ServerTool>,
 ) -> Result<ToolOutcome, BoxError> {
     let (params, tool) = (call.parts().params.clone(), call.parts().manifest.clone());
-    let end = stack.oneshot(call).await;
+    let mut end = stack.oneshot(call).await;
     if record.is_none() && is_conflict(&end) {
         // It has begun since, or is another caller's.
         record = link.record(&key).await;
     }
-    match record {
-        Some(record) => Before::of(&record, key, params.get(), tool.as_deref()).told(end),
-        None => end,
+    let Some(record) = record else { return end };
+    let differ = || differ(&record, params.get(), tool.as_deref());
+    if is_conflict(&end) {
+        let said = said(&record, key, differ().as_deref());
+        return Err(Conflict::new(format!("{said}; this one did not run")).into());
     }
+    if let Ok(outcome) = &mut end
+        && record.state == RecordState::Failed
+        && !outcome.from_cache()
+        && let Some(differ) = differ().filter(|differ| !differ.is_empty())
+    {
+        let said = said(&record, key, Some(&differ));
+        outcome.parts_mut().notes.push(format!("[CORRECTED] {said}").into());
+    }
+    end
 }
 
 fn is_conflict(end: &Result<ToolOutcome, BoxError>) -> bool {
@@ -77,58 +76,38 @@ fn is_conflict(end: &Result<ToolOutcome, BoxError>) -> bool {
     end.as_ref().is_err_and(code)
 }
 
-impl Before {
-    /// The call before one of this tool with these params, by its record.
-    fn of(record: &DedupeRecord, key: Key, params: &str, tool: Option<&ToolManifest>) -> Self {
-        let differ = record.request.about.get(PARAMS).map(|noted| {
-            let theirs: BTreeMap<_, _> =
-                noted.split(' ').filter_map(|it| it.rsplit_once('=')).collect();
-            let ours = digests(params, tool);
-            let names = theirs.keys().copied().chain(ours.keys().map(String::as_str));
-            let differ: BTreeSet<&str> = names
-                .filter(|name| theirs.get(name).copied() != ours.get(*name).map(String::as_str))
-                .collect();
-            differ.into_iter().map(str::to_owned).collect()
-        });
-        Self { key, state: record.state, differ }
-    }
-
-    /// The end of this call, with what is to be said of the one before.
-    fn told(self, mut end: Result<ToolOutcome, BoxError>) -> Result<ToolOutcome, BoxError> {
-        if is_conflict(&end) {
-            return Err(Conflict::new(format!("{self}; this one did not run")).into());
-        }
-        if let Ok(outcome) = &mut end
-            && self.differ.as_ref().is_some_and(|differ| !differ.is_empty())
-            && self.state == RecordState::Failed
-            && !outcome.from_cache()
-        {
-            outcome.parts_mut().notes.push(format!("[CORRECTED] {self}").into());
-        }
-        end
-    }
+/// The names of the params in which the call of the record differs, if params say what is wanted. None differ if it
+/// was another caller's.
+fn differ(record: &DedupeRecord, params: &str, tool: Option<&ToolManifest>) -> Option<Vec<String>> {
+    let noted = record.request.about.get(PARAMS)?;
+    let theirs: BTreeMap<_, _> = noted.split(' ').filter_map(|it| it.rsplit_once('=')).collect();
+    let ours = digests(params, tool);
+    let names = theirs.keys().copied().chain(ours.keys().map(String::as_str));
+    let differ: BTreeSet<&str> = names
+        .filter(|name| theirs.get(name).copied() != ours.get(*name).map(String::as_str))
+        .collect();
+    Some(differ.into_iter().map(str::to_owned).collect())
 }
 
-impl fmt::Display for Before {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
-            RecordState::Inflight => "is running",
-            RecordState::Done => "is done",
-            RecordState::Failed => "failed",
-            RecordState::Cancelled => "was cancelled",
-            _ => "may have run",
-        };
-        let ask = ": ask the user";
-        let (what, ask) = match self.differ.as_deref() {
-            None => ("A call under this id with another credential or other arguments".into(), ask),
-            Some([]) => ("The same call with another credential or in another session".into(), ask),
-            Some(differ) => {
-                let differ = differ.join(", ");
-                (format!("A call for the same thing with another {}", printable(&differ)), "")
-            }
-        };
-        write!(f, "{what} {state} [record {}{ask}]", short_id(&self.key))
-    }
+/// What is said of the call before.
+fn said(record: &DedupeRecord, key: Key, differ: Option<&[String]>) -> String {
+    let state = match record.state {
+        RecordState::Inflight => "is running",
+        RecordState::Done => "is done",
+        RecordState::Failed => "failed",
+        RecordState::Cancelled => "was cancelled",
+        _ => "may have run",
+    };
+    let ask = ": ask the user";
+    let (what, ask) = match differ {
+        None => ("A call under this id with another credential or other arguments".into(), ask),
+        Some([]) => ("The same call with another credential or in another session".into(), ask),
+        Some(differ) => {
+            let differ = differ.join(", ");
+            (format!("A call for the same thing with another {}", printable(&differ)), "")
+        }
+    };
+    format!("{what} {state} [record {}{ask}]", short_id(&key))
 }
 
 /// What a record notes of a call's params.

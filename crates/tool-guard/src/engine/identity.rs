@@ -56,7 +56,7 @@ pub(crate) struct Client {
     /// many conversations for long.
     is_host: bool,
     /// Whether the params recognize a call without a key that may change something, whatever its id.
-    by_params: bool,
+    pub(super) by_params: bool,
 }
 
 /// The identity of a call.
@@ -104,12 +104,6 @@ impl Client {
         self.claude_session = None;
         self.rules.push(rule);
         self.is_host = true;
-        self
-    }
-
-    /// Whether the params recognize a call without a key that may change something, whatever its id.
-    pub(crate) const fn by_params(mut self, by_params: bool) -> Self {
-        self.by_params = by_params;
         self
     }
 

@@ -170,7 +170,8 @@ impl InFlight {
         if let Some(key) = &state.key {
             self.groups.run(key, &call.id);
         }
-        let own_id = call.take_own_id() && !call.is_id_taken && !self.late.knows(&call.id);
+        let own_id =
+            call.take_own_id() && !call.is_id_taken && !self.late.attempts.contains_key(&call.id);
         let (wire_id, wire_token, line) = if own_id {
             let token = call.progress_token().map(|(token, _)| token.clone());
             (call.id.clone(), token, call.line.clone())
@@ -215,7 +216,7 @@ impl InFlight {
 
     /// Registers another request with `id`, which is on the wire already.
     pub(crate) fn forget(&mut self, id: &Token) {
-        self.late.take(id);
+        self.late.attempts.shift_remove(id);
     }
 
     /// Whether `id` is, or was, that of an attempt.
@@ -225,7 +226,9 @@ impl InFlight {
 
     /// Whether an answer under `id` may be that to a call of the client's, in flight or given up.
     pub(crate) fn may_be_answered(&self, id: &Token) -> bool {
-        self.attempts.contains_key(id) || self.calls.contains_key(id) || self.late.knows(id)
+        self.attempts.contains_key(id)
+            || self.calls.contains_key(id)
+            || self.late.attempts.contains_key(id)
     }
 
     /// Whether the guard made this id or token, so that no client knows it.
@@ -243,7 +246,7 @@ impl InFlight {
             let recorded = attempt.owed.claim.is_some() || attempt.owed.is_kept;
             return Answered::Attempt { ending: attempt.ending, recorded };
         }
-        match self.late.take(wire_id) {
+        match self.late.attempts.shift_remove(wire_id) {
             Some((owed, pass)) => Answered::Late { owed, pass },
             // The client gets it under the id of its call, and once.
             None if self.is_ours(wire_id) || self.calls.contains_key(wire_id) => {
@@ -314,7 +317,7 @@ impl InFlight {
         let Some(wire_id) = self.progress.get(token) else {
             // The client would get it before the answer, which may still be recorded.
             let is_late = self.answered.contains(token);
-            let unheard = is_late || self.is_ours(token) || self.late.knows_token(token);
+            let unheard = is_late || self.is_ours(token) || self.late.tokens.contains(token);
             return if unheard { Relay::Discarded } else { Relay::Raw };
         };
         let Some(attempt) = self.attempts.get_mut(wire_id) else { return Relay::Discarded };

@@ -20,7 +20,7 @@ const BEFORE: Duration = Duration::from_secs(2);
 const HOST_IDLE: Duration = Duration::from_secs(3600);
 const HOST_HARD: Duration = Duration::from_secs(24 * 3600);
 /// The limit of a call that is observed: the guard waits for its answer, and ends nothing.
-const OBSERVED: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const OBSERVED: Duration = Duration::from_secs(24 * 3600);
 
 /// How long a client waits for a tool by default, where that is longer than a minute, since a version, the newest
 /// first; each was run (docs/clients.md).
@@ -72,11 +72,6 @@ impl Limits {
     pub(crate) fn of_host(idle: Option<Duration>, hard: Option<Duration>) -> Self {
         let idle = idle.unwrap_or(HOST_IDLE);
         Self::new(Some(idle), Some(hard.unwrap_or(HOST_HARD.max(idle))))
-    }
-
-    /// Those of calls that are only observed.
-    pub(crate) const fn observed() -> Self {
-        Self { idle: OBSERVED, hard: OBSERVED, is_by_client: false }
     }
 
     /// The limits for the client that calls itself `name/version`.

@@ -2,13 +2,12 @@
 mod calls;
 mod forward;
 mod from_server;
-mod host;
 mod requests;
 mod start;
 
 use self::requests::{CLOSED, CONNECTION_CLOSED, OVERLOADED, Requests, relayed};
 pub(crate) use self::{
-    calls::{Calls, Finished},
+    calls::{Calls, Finished, TimeoutSweeper},
     requests::too_long,
 };
 use super::{
@@ -22,7 +21,6 @@ use super::{
     options::Mode,
     out::{Out, Outgoing},
     request::{Refused, Request},
-    timeout_sweeper::TimeoutSweeper,
     tool::{ServerLink, ServerTool},
     unknowns::{self, Ended},
     warnings::Repeatable,
@@ -31,11 +29,11 @@ use super::{
 use crate::{
     terminal::short_id,
     wire::{
-        batch::{self, Asked, Asks},
-        guess::Guess,
+        batch::{self, Asked},
         jsonrpc::{self, INVALID_PARAMS, INVALID_REQUEST, Line, Message, PARSE_ERROR, Token},
         lines::Item,
         params::{self, Params},
+        scan::Guess,
     },
 };
 use bytes::Bytes;
@@ -277,14 +275,14 @@ impl Proxy {
         const WHY: &str = "tools/call in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
         let asks = batch::asks(line, self.requests.room(), |id| self.is_taken(id));
         match asks {
-            Asks::Tool if !self.refuse_batch(line, INVALID_REQUEST, WHY) => {
+            None if !self.refuse_batch(line, INVALID_REQUEST, WHY) => {
                 tracing::warn!(target: TARGET, event = "call_without_id_dropped");
             }
-            Asks::Tool => {}
-            Asks::Others(_) if self.is_server_gone() => {
+            None => {}
+            Some(_) if self.is_server_gone() => {
                 self.refuse_batch(line, CONNECTION_CLOSED, CLOSED);
             }
-            Asks::Others(others) => {
+            Some(others) => {
                 batch::answered(line).for_each(|id| self.end_ask(Some(id)));
                 if let Err(why) = self.forward(line, others) {
                     self.refuse_batch(line, OVERLOADED, why);
@@ -317,13 +315,15 @@ impl Proxy {
         if self.is_server_gone() {
             return self.refuse(raw.get(), CONNECTION_CLOSED, CLOSED);
         }
-        self.watching.on_request(message);
         if let Some(client) = params::initializes(message) {
+            self.watching.know(Some(&client));
             self.know_client(client);
         }
         let (place, is_list) = (jsonrpc::range(line, raw), method == "tools/list");
         let lasts = (method == "subscriptions/listen").then(|| id.clone());
-        self.forward_one(line, Asked { id, place, is_list });
+        if let Err(why) = self.forward(line, vec![Asked { id, place, is_list }]) {
+            self.refuse(raw.get(), OVERLOADED, why);
+        }
         if let Some(id) = lasts {
             self.requests.unawait(&id);
         }
@@ -334,7 +334,8 @@ impl Proxy {
         if let Some(id) = id
             && self.wire.lock().in_flight.end_ask(&id, Instant::now().into_std())
         {
-            self.sweeper.set_again();
+            // The clock of the calls stood, and goes on: the timer may be set too late.
+            self.sweeper.timer = None;
         }
     }
 
@@ -380,7 +381,7 @@ impl Proxy {
 
     /// Begins a call. May return it, or another one, if it has ended.
     pub(crate) fn begin(&mut self, mut request: Request) -> Result<Option<Finished>, OpenError> {
-        request.call.is_id_taken = self.requests.contains(&request.call.id);
+        request.call.is_id_taken = self.requests.open.contains_key(&request.call.id);
         let mut wire = self.wire.lock();
         if wire.observe {
             wire.in_flight.forget(&request.call.id);

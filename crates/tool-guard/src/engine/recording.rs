@@ -69,29 +69,22 @@ impl Recording {
         ]
     }
 
-    /// The configuration's settings.
-    pub(crate) fn configured(config: &RecordsConfig) -> Self {
+    /// These options, else what the configuration says.
+    pub(crate) fn over(self, config: &RecordsConfig) -> Self {
+        let place = |place: &Place| match place {
+            Place::File(file) => Place::File(at_home(file)),
+            other => other.clone(),
+        };
+        let bodies = |bodies| match bodies {
+            RecordBodies::Full => Bodies::Full,
+            RecordBodies::Digest => Bodies::Digest,
+        };
+        let key_file = config.key_file.as_deref().map(Path::new);
         Self {
-            place: config.place.as_ref().map(|place| match place {
-                Place::File(file) => Place::File(at_home(file)),
-                other => other.clone(),
-            }),
-            key_file: config.key_file.as_deref().map(|file| at_home(Path::new(file))),
-            bodies: config.bodies.map(|bodies| match bodies {
-                RecordBodies::Full => Bodies::Full,
-                RecordBodies::Digest => Bodies::Digest,
-            }),
-            name: config.name.as_deref().map(str::to_owned),
-        }
-    }
-
-    /// The options override the configuration.
-    pub(crate) fn under(self, options: Self) -> Self {
-        Self {
-            place: options.place.or(self.place),
-            key_file: options.key_file.or(self.key_file),
-            bodies: options.bodies.or(self.bodies),
-            name: options.name.or(self.name),
+            place: self.place.or_else(|| config.place.as_ref().map(place)),
+            key_file: self.key_file.or_else(|| key_file.map(at_home)),
+            bodies: self.bodies.or_else(|| config.bodies.map(bodies)),
+            name: self.name.or_else(|| config.name.as_deref().map(str::to_owned)),
         }
     }
 
@@ -139,7 +132,7 @@ mod tests {
         config.name = Some("shop".into());
         let options =
             Recording { place: Some(Place::File("calls.db".into())), ..Recording::default() };
-        let recording = Recording::configured(&config).under(options);
+        let recording = options.over(&config);
         assert_eq!(recording.place, Some(Place::File("calls.db".into())));
         assert_eq!(recording.bodies, Some(Bodies::Digest));
         assert_eq!(recording.server(&["npx".into()]), "shop");

@@ -20,15 +20,6 @@ use tr_core::{canonical::Digest, printable};
 /// month.
 pub(crate) const UNKNOWN: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// The place as a word for a shell, without a server's password.
-fn word_of(place: &Place) -> String {
-    match place {
-        Place::Memory => "memory".to_owned(),
-        Place::File(file) => quoted(&path::absolute(file).unwrap_or_else(|_| file.clone())),
-        Place::Redis(url) => place_of(url),
-    }
-}
-
 /// The server's address without its password.
 pub(super) fn place_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("redis", url));
@@ -62,7 +53,13 @@ pub(crate) struct RecordsCommand(Option<Box<str>>);
 impl RecordsCommand {
     /// For the records at `place`; the default ones need no option.
     pub(crate) fn of(place: Option<&Place>) -> Self {
-        Self(place.map(|place| word_of(place).into()))
+        // As a word for a shell, without a server's password.
+        let word = |place: &Place| match place {
+            Place::Memory => "memory".to_owned(),
+            Place::File(file) => quoted(&path::absolute(file).unwrap_or_else(|_| file.clone())),
+            Place::Redis(url) => place_of(url),
+        };
+        Self(place.map(|place| word(place).into()))
     }
 }
 

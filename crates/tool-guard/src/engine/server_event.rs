@@ -1,15 +1,24 @@
-//! What is posted to the server, and what is heard.
-use super::{failure::Failure, out::Sent};
-use crate::wire::{
-    batch,
-    jsonrpc::{self, Line, Token},
-    lines::Oversized,
+//! What is behind the door for clients over HTTP, a server at an address or servers that run a command: what is posted
+//! to it, and what is heard.
+use super::{
+    answer,
+    failure::Failure,
+    out::Sent,
+    presence::{Presence, Watched},
+};
+use crate::{
+    front::body::{Answered, respond},
+    wire::{
+        batch,
+        jsonrpc::{self, Line, Token},
+        lines::Oversized,
+    },
 };
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::{HeaderMap, Request, Response, StatusCode, Uri, http::request::Parts};
 use std::{
-    future::poll_fn,
+    future::{Future, poll_fn},
     pin::Pin,
     sync::{
         Arc,
@@ -17,6 +26,48 @@ use std::{
     },
     task::Poll,
 };
+
+/// A server, to which messages are posted one by one.
+pub(crate) trait Backend: Clone + Send + Sync + 'static {
+    /// The server as a request at this address reaches it.
+    fn at(&self, _: &Uri) -> Self {
+        self.clone()
+    }
+
+    /// The path of the endpoint.
+    fn path(&self) -> &str;
+
+    /// Whether no server of HTTP is behind, which resumes streams itself: then the guard checks what such a server
+    /// checks.
+    const IS_COMMAND: bool = false;
+
+    /// # Errors
+    /// If this request can have no call: its session is not known.
+    fn admit(&self, _: &Parts) -> Result<(), Box<Answered>> {
+        Ok(())
+    }
+
+    /// Whether the server has accepted a request with this session and this credential.
+    fn has_answered(&self, _: &Parts) -> bool {
+        false
+    }
+
+    /// Sends a message, of a client whose presence tells whether it is there.
+    fn post(&self, posted: Posted, presence: Option<&Presence>) -> EventStream;
+
+    /// The response to a guarded call as its client gets it.
+    fn kept(&self, _: &HeaderMap, answer: Answered, _: &Watched) -> Answered {
+        answer
+    }
+
+    /// Answers a request that is no guarded call.
+    fn other(&self, request: Request<Bytes>) -> impl Future<Output = Answered> + Send;
+}
+
+/// A response with a JSON-RPC error of the guard's.
+pub(crate) fn refused(status: StatusCode, id: &str, code: i64, why: &str) -> Answered {
+    respond(status, answer::refusal(id, code, why))
+}
 
 /// A message to post.
 #[derive(Debug)]

@@ -2,7 +2,6 @@
 use super::{
     effects::Declared,
     options::{Loops, Mode, signals},
-    recording::Recording,
     records::UNKNOWN,
     stores::Records,
 };
@@ -53,11 +52,6 @@ impl Files {
     /// For a guard in this mode, which overrides the configured rollout if it changes no call.
     pub(crate) fn new(config: Option<&Path>, catalog: Option<&Path>, mode: Mode) -> Self {
         Self { config: config.map(Path::to_owned), catalog: catalog.map(Path::to_owned), mode }
-    }
-
-    /// Whether there are any.
-    pub(crate) const fn is_any(&self) -> bool {
-        self.config.is_some() || self.catalog.is_some()
     }
 
     /// Reads them.
@@ -146,11 +140,6 @@ impl Setup {
         })
     }
 
-    /// What is recorded and where: an option overrides the configuration.
-    pub(crate) fn recording(&self, options: Recording) -> Recording {
-        Recording::configured(&self.config.records).under(options)
-    }
-
     /// The mode of the loop guard: an option overrides the configuration.
     pub(crate) fn loops(&self, option: Option<Loops>) -> loopguard::Mode {
         option.map(Into::into).or(self.config.loops.mode).unwrap_or_default()
@@ -159,11 +148,6 @@ impl Setup {
     /// Whether the loop guard, which writes that log, is on.
     pub(crate) fn guards_loops(&self, loops: loopguard::Mode) -> bool {
         self.config.loops.enabled != Some(false) && loops != loopguard::Mode::Off
-    }
-
-    /// The derived keys: an option overrides the configuration.
-    pub(crate) fn keys(&self, option: Option<DerivedKeys>) -> DerivedKeys {
-        option.or(self.config.idempotency.derived_keys).unwrap_or(DerivedKeys::Off)
     }
 }
 
@@ -250,7 +234,8 @@ fn read(path: &Path) -> anyhow::Result<(String, Language)> {
 
 /// Reads `files` again, if there are any, and logs the result.
 pub(crate) fn reload(files: Files, live: Live, declared: Declared) -> Option<impl Fn()> {
-    files.is_any().then_some(move || match files.read_again(&live, &declared) {
+    let is_any = files.config.is_some() || files.catalog.is_some();
+    is_any.then_some(move || match files.read_again(&live, &declared) {
         Ok(reloaded) => {
             let needs_restart = reloaded.needs_restart.join(" ");
             tracing::warn!(target: TARGET, event = "config_reloaded", needs_restart);

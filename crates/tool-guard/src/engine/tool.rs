@@ -350,18 +350,14 @@ impl Waiting {
                 Ok(Repeatable::of(&self.call).of_undeclared(outcome))
             }
             Ok(Ending::Overdue(after)) => {
-                self.tell_timeout(after);
+                if let Some(observer) = self.wire.timeouts.as_ref().filter(|it| it.enabled()) {
+                    let info = DefaultPolicy.info(&self.call);
+                    observer.on_event(&info, &Event::TimedOut { after, ran: Ran::Unknown });
+                }
                 Err(Failure::timeout(after).into())
             }
             Ok(Ending::Failed(failure)) => Err(failure.into()),
             Err(_) => Err(Failure::SERVER_GONE.into()),
-        }
-    }
-
-    fn tell_timeout(&self, after: Duration) {
-        if let Some(observer) = self.wire.timeouts.as_ref().filter(|it| it.enabled()) {
-            let info = DefaultPolicy.info(&self.call);
-            observer.on_event(&info, &Event::TimedOut { after, ran: Ran::Unknown });
         }
     }
 

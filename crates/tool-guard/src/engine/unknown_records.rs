@@ -1,5 +1,8 @@
 //! Calls of unknown outcome among the records that other processes left.
-use super::unknowns::{BARS, BlockedByEqual, Earlier};
+use super::{
+    failure::Failure,
+    unknowns::{BARS, BlockedByEqual, Earlier},
+};
 use std::time::Duration;
 use tool_reliability::idempotency::{DedupeRecord, StoreHandle, store::StoreError};
 use tr_core::{
@@ -11,16 +14,12 @@ use tr_core::{
 /// More calls with the same params than one conversation has.
 const LISTED: usize = 256;
 
-/// A call that is not run, because the records do not tell whether an equal one may have run.
-#[derive(Debug, thiserror::Error)]
-#[error("the call was not run, because the records of equal calls could not be read")]
-pub(crate) struct NotCompared(#[source] FailureInfo);
-
-impl From<StoreError> for NotCompared {
-    fn from(cause: StoreError) -> Self {
-        let verdict = if cause.is_transient() { Verdict::TRANSIENT } else { Verdict::Permanent };
-        Self(FailureInfo::new(code::STORE_UNAVAILABLE, Ran::No, verdict).because(cause))
-    }
+/// A call is not run, because the records do not tell whether an equal one may have run.
+fn not_compared(cause: StoreError) -> Failure {
+    let verdict = if cause.is_transient() { Verdict::TRANSIENT } else { Verdict::Permanent };
+    let facts = FailureInfo::new(code::STORE_UNAVAILABLE, Ran::No, verdict).because(cause);
+    let said = "the call was not run, because the records of equal calls could not be read";
+    Failure::said(said, facts)
 }
 
 /// What is noted of a record's call whose params have what does not count: their digest as equal calls are compared.
@@ -41,17 +40,19 @@ pub(crate) async fn in_store(
     call: &ToolCall,
     session: &str,
     [digest, alike]: [Digest; 2],
-) -> Result<Option<BlockedByEqual>, NotCompared> {
+) -> Result<Option<BlockedByEqual>, Failure> {
     let parts = call.parts();
-    let mut found = records.unknown_of(session, Some(&digest), LISTED).await?;
+    let equal = records.unknown_of(session, Some(&digest), LISTED).await;
+    let mut found = equal.map_err(not_compared)?;
     if found.records.is_empty() && alike != digest {
-        found.records = records.unknown_of(session, Some(&alike), LISTED).await?.records;
+        let alike = records.unknown_of(session, Some(&alike), LISTED).await;
+        found.records = alike.map_err(not_compared)?.records;
     }
     if found.records.is_empty() {
         let alike = noted(alike);
         let is_alike = |it: &DedupeRecord| it.request.about.get(ALIKE) == Some(&alike);
-        let others = records.unknown_of(session, None, LISTED).await?.records;
-        found.records.extend(others.into_iter().filter(is_alike));
+        let others = records.unknown_of(session, None, LISTED).await.map_err(not_compared)?;
+        found.records.extend(others.records.into_iter().filter(is_alike));
     }
     let own = parts.idempotency.id.map(|id| id.key);
     let now = SystemClock.unix_ms();

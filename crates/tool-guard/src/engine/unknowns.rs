@@ -169,23 +169,42 @@ impl Unknowns {
     /// Registers how the call ended after its caller had given up, which may be known before that is. If it succeeded,
     /// the caller's next equal call gets its answer.
     pub(crate) fn ended_late(&self, equals: &Equals, how: &Resolution<ToolOutcome>) {
-        let (mut all, at, call) = (lock(&self.calls), Instant::now(), (equals.key, equals.who));
         let answer = match how {
-            Resolution::Done(end) if end.error().is_none() => Some(sized(end)),
+            Resolution::Done(end) if end.error().is_none() => Some(end),
             Resolution::DoneNotKept => None,
-            _ => return drop(all.remove(&call)),
+            _ => return drop(lock(&self.calls).remove(&(equals.key, equals.who))),
         };
-        let Equals { owner, reader, .. } = *equals;
-        let late = Late { answer, at, owner, reader, is_declared: false };
-        keep(&mut all, call, late, BARS);
+        self.keep(equals, answer, None);
     }
 
     /// Registers the success of a call whose tool declares that equal ones get its answer for so long.
     pub(crate) fn succeeded(&self, equals: &Equals, answer: &ToolOutcome, during: Duration) {
-        let (answer, at) = (Some(sized(answer)), Instant::now());
+        self.keep(equals, Some(answer), Some(during));
+    }
+
+    /// Keeps a success, for so long if its tool declares that. One that is too large is kept without its answer: its
+    /// caller must learn that it ran; of a declared one it has.
+    fn keep(&self, equals: &Equals, answer: Option<&ToolOutcome>, declared: Option<Duration>) {
+        let (mut all, at) = (lock(&self.calls), Instant::now());
+        make_room(&mut all, at);
+        let size = |since: &Since| since.late.as_ref()?.answer.as_ref().map(|(_, size)| *size);
+        let kept: usize = all.values().filter_map(size).sum();
+        let answer = answer.map(|answer| (answer.clone(), DefaultPolicy.size_of(answer)));
+        let answer = answer.filter(|(_, size)| kept + size <= KEPT);
+        let is_declared = declared.is_some();
+        if is_declared && answer.is_none() {
+            return;
+        }
+        let since = all.entry((equals.key, equals.who));
+        let since = since.or_insert_with(|| Since::new(at, None, Earlier::NoAnswer, ""));
+        if since.is_settled && !is_declared {
+            return;
+        }
+        if let Some(during) = declared {
+            since.until = at + during;
+        }
         let Equals { owner, reader, .. } = *equals;
-        let late = Late { answer, at, owner, reader, is_declared: true };
-        keep(&mut lock(&self.calls), (equals.key, equals.who), late, during);
+        since.late = Some(Late { answer, at, owner, reader, is_declared });
     }
 
     /// The answer to a late success that is equal to this call and of the same owner, if it could be kept, and how old
@@ -296,10 +315,6 @@ impl Unknowns {
     }
 }
 
-fn sized(answer: &ToolOutcome) -> (ToolOutcome, usize) {
-    (answer.clone(), DefaultPolicy.size_of(answer))
-}
-
 /// Forgets what has expired, and one more if there are too many.
 fn make_room(all: &mut BTreeMap<(Key, Who), Since>, now: Instant) {
     all.retain(|_, since| since.until > now);
@@ -308,27 +323,6 @@ fn make_room(all: &mut BTreeMap<(Key, Who), Since>, now: Instant) {
     {
         all.remove(&first);
     }
-}
-
-/// Keeps a success for so long. One that is too large is kept without its answer: its caller must learn that it ran;
-/// of a declared one it has.
-fn keep(all: &mut BTreeMap<(Key, Who), Since>, call: (Key, Who), mut late: Late, during: Duration) {
-    let at = late.at;
-    make_room(all, at);
-    let kept = |since: &Since| since.late.as_ref()?.answer.as_ref().map(|(_, size)| *size);
-    let kept: usize = all.values().filter_map(kept).sum();
-    late.answer = late.answer.filter(|(_, size)| kept + size <= KEPT);
-    if late.is_declared && late.answer.is_none() {
-        return;
-    }
-    let since = all.entry(call).or_insert_with(|| Since::new(at, None, Earlier::NoAnswer, ""));
-    if since.is_settled && !late.is_declared {
-        return;
-    }
-    if late.is_declared {
-        since.until = at + during;
-    }
-    since.late = Some(late);
 }
 
 /// What is known of a call that may have run; `None` if its end tells whether it did.

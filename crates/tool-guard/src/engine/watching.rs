@@ -1,15 +1,10 @@
 //! Observers of the calls besides the events: the attribution log, and the counts of the ends of calls, of which a
 //! summary is logged when the guard ends.
 use super::{attribution::ClientLog, call::McpCall, log::SUMMARY, options::Mode};
-use crate::{
-    secrets::without,
-    terminal::short_id,
-    wire::{jsonrpc::Message, params::Said},
-};
+use crate::{secrets::without, terminal::short_id, wire::params::Said};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
     path::Path,
     sync::{
         Arc, Mutex,
@@ -62,10 +57,10 @@ impl Watching {
         }
     }
 
-    /// Handles a request of the client's that is no call.
-    pub(crate) fn on_request(&self, message: &Message<'_>) {
+    /// The client has said its name in `initialize`, if it did.
+    pub(crate) fn know(&self, client: Option<&str>) {
         if let Some(log) = &self.attribution {
-            log.on_request(message);
+            log.know(client);
         }
     }
 
@@ -168,11 +163,7 @@ impl Counts {
     /// Logs the summary.
     pub(crate) fn tell(&self) {
         let refused = lock(&self.refused).clone();
-        let mut by = String::new();
-        for (code, calls) in &refused {
-            let space = if by.is_empty() { "" } else { " " };
-            let _ = write!(by, "{space}{code}={calls}");
-        }
+        let by: Vec<_> = refused.iter().map(|(code, calls)| format!("{code}={calls}")).collect();
         tracing::event!(
             name: SUMMARY,
             target: TARGET,
@@ -183,7 +174,7 @@ impl Counts {
             retries = self.retries.load(Relaxed),
             replayed = self.replayed.load(Relaxed),
             refused = refused.values().sum::<u64>(),
-            refusedBy = by,
+            refusedBy = by.join(" "),
             unknown = self.unknown.load(Relaxed),
             unfinished = self.unfinished.load(Relaxed),
             unrecorded = self.unrecorded.load(Relaxed),

@@ -8,7 +8,7 @@ use hyper::{
     http::request::Parts,
 };
 use std::path::Path;
-use tool_reliability::admin::{is_local_host, is_same_token, without_port};
+use tool_reliability::admin::{self, is_local_host, is_same_token, without_port};
 
 /// The header with the token; `authorization` may be for a proxy.
 pub(crate) const TOKEN: HeaderName = HeaderName::from_static("x-tool-guard-token");
@@ -49,6 +49,7 @@ impl Access {
     /// If the request may not be answered.
     pub(crate) fn check(&self, head: &Parts) -> Result<(), Refusal> {
         const BAD: StatusCode = StatusCode::BAD_REQUEST;
+        const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
         let headers = &head.headers;
         if head.version != Version::HTTP_11 {
             return Err((BAD, "only HTTP/1.1 is served: repeat the request with it"));
@@ -77,10 +78,8 @@ impl Access {
             is_local_host(host) || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host))
         };
         if !host.is_some_and(is_known) {
-            return Err((
-                StatusCode::FORBIDDEN,
-                "`host` must name this machine, or a name given by --allow-host",
-            ));
+            const WHY: &str = "`host` must name this machine, or a name given by --allow-host";
+            return Err((FORBIDDEN, WHY));
         }
         let origin = headers.get(header::ORIGIN);
         let is_allowed = |origin: &str| {
@@ -95,7 +94,7 @@ impl Access {
         // A browser that sends no origin says at least where the page is from.
         let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
         if origin.is_none() && site.is_some_and(|site| site != "none") {
-            return Err((StatusCode::FORBIDDEN, "a web page may not send this request"));
+            return Err((FORBIDDEN, "a web page may not send this request"));
         }
         let given = headers.get(TOKEN).map(hyper::http::HeaderValue::as_bytes);
         match &self.token {
@@ -167,9 +166,8 @@ pub(crate) fn check_metadata(head: &Parts) -> Result<(), Refusal> {
 /// If the file cannot be read, or holds no token.
 pub(crate) fn token(file: &Path) -> anyhow::Result<Box<str>> {
     let token = secret(file)?;
-    let is_good = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
     anyhow::ensure!(
-        is_good,
+        admin::Access::token(&token).is_ok(),
         "{} holds no usable token: write 16 or more visible ASCII characters without spaces",
         file.display()
     );

@@ -1,6 +1,6 @@
 //! Responses that stream server-sent events, with comments while they are silent, since proxies close connections
 //! on which nothing is sent.
-use super::body::Answered;
+use super::{access::text, body::Answered};
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _, stream::unfold};
 use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
@@ -26,6 +26,12 @@ const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 pub(crate) fn are_taken(headers: &HeaderMap) -> bool {
     let accepts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepts.into_iter().any(|value| value.contains("text/event-stream"))
+}
+
+/// Whether a response is a stream of events.
+pub(crate) fn is_event_stream(headers: &HeaderMap) -> bool {
+    let essence = text(headers, &CONTENT_TYPE).unwrap_or_default().split(';').next();
+    essence.unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
 }
 
 /// The headers of such a response.

@@ -3,20 +3,11 @@ use super::guard::{Cancel, Guard, request};
 use crate::{
     doors::stdio,
     front::listener::GRACE,
-    wire::{
-        line_reader::LineReader,
-        lines::{Item, Lines},
-    },
+    wire::lines::{Item, LineReader, Lines},
 };
 use bytes::Bytes;
-use futures_util::{Stream as _, StreamExt as _};
-use std::{
-    future::{Future, poll_fn},
-    io,
-    pin::pin,
-    sync::Arc,
-    task::Poll,
-};
+use futures_util::{FutureExt as _, StreamExt as _};
+use std::{io, pin::pin, sync::Arc};
 use tokio::{
     io::AsyncWriteExt as _,
     select,
@@ -71,12 +62,12 @@ pub(super) async fn serve(
                 let place = places.clone().acquire_owned().await.expect("never closed");
                 let mut call = Box::pin(guard.tools.answers(request(line, CallContext::default())));
                 // It begins here, so that a line after it can cancel it.
-                let first = poll_fn(|cx| Poll::Ready(call.as_mut().poll_next(cx))).await;
+                let first = call.next().now_or_never();
                 let answers = answers.clone();
                 tokio::spawn(async move {
                     let mut next = match first {
-                        Poll::Ready(answer) => answer,
-                        Poll::Pending => call.next().await,
+                        Some(answer) => answer,
+                        None => call.next().await,
                     };
                     while let Some(answer) = next {
                         if answers.send(answer.to_json()).await.is_err() {

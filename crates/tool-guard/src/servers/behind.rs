@@ -2,15 +2,14 @@
 use super::upstream::{Events, Upstream};
 use crate::{
     engine::{
-        backend::{Backend, refused},
         guard::Guard,
         presence::Presence,
         proxy::too_long,
-        server_event::{EventStream, Posted},
+        server_event::{Backend, EventStream, Posted, refused},
     },
     front::{
         body::{Answered, EndsAtOnce},
-        events::{EVENTS, body_of, event},
+        events::{body_of, event, is_event_stream},
     },
     wire::{
         http_names::LAST_EVENT,
@@ -39,21 +38,16 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// A server at an address. Requests that are no guarded calls pass.
 #[derive(Clone)]
 pub(crate) struct Remote {
-    upstream: Upstream,
-    guard: Arc<Guard>,
+    pub(crate) upstream: Arc<Upstream>,
+    /// The address of messages; `None` for that of the options.
+    pub(crate) uri: Option<Uri>,
+    pub(crate) guard: Arc<Guard>,
 }
 
 impl Remote {
-    pub(crate) const fn new(upstream: Upstream, guard: Arc<Guard>) -> Self {
-        Self { upstream, guard }
-    }
-
     fn passed(&self, response: Response<Incoming>) -> Answered {
         let (mut head, body) = response.into_parts();
-        let media = head.headers.get(CONTENT_TYPE);
-        let is_stream =
-            media.is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"));
-        let body = if is_stream {
+        let body = if is_event_stream(&head.headers) {
             head.headers.remove(CONTENT_LENGTH);
             body_of(watched(body, self.guard.clone()))
         } else {
@@ -65,7 +59,7 @@ impl Remote {
 
 impl Backend for Remote {
     fn at(&self, uri: &Uri) -> Self {
-        Self { upstream: self.upstream.at(uri), guard: self.guard.clone() }
+        Self { uri: Some(self.upstream.on_server(uri)), ..self.clone() }
     }
 
     fn path(&self) -> &str {
@@ -77,7 +71,7 @@ impl Backend for Remote {
     }
 
     fn post(&self, posted: Posted, _: Option<&Presence>) -> EventStream {
-        self.upstream.post(posted)
+        self.upstream.post(self.uri.clone(), posted)
     }
 
     async fn other(&self, request: Request<Bytes>) -> Answered {
@@ -98,8 +92,7 @@ impl Backend for Remote {
             return match passed {
                 Ok(response) => {
                     let mut answer = self.passed(response);
-                    let is_stream = answer.headers().get(CONTENT_TYPE) == Some(&EVENTS);
-                    if is_own && is_stream {
+                    if is_own && is_event_stream(answer.headers()) {
                         answer.extensions_mut().insert(EndsAtOnce);
                     }
                     answer
@@ -139,7 +132,8 @@ fn watched(
         };
         let bytes = match &piece.content {
             Content::Message(line) => {
-                guard.overheard(line).map(|line| event(&line, Some(&piece.raw)))
+                let clean = guard.overheard(line);
+                (clean != *line).then(|| event(&clean, Some(&piece.raw)))
             }
             Content::Oversized(long) => oversized(long),
             Content::None => None,

@@ -15,14 +15,16 @@ use self::{
     session::{Session, owner},
     sessions::{Sessions, Use},
 };
-use super::connection::{Connection, Sharing};
+use super::{
+    connection::{Connection, Sharing},
+    process::Server,
+};
 use crate::{
     engine::{
-        backend::{Backend, refused},
         failure::Failure,
         guard::Guard,
         presence::{Presence, Watched},
-        server_event::{EventStream, Posted, ServerEvent},
+        server_event::{Backend, EventStream, Posted, ServerEvent, refused},
     },
     front::{access::text, body::Answered, events::are_taken, log_limit::LogLimit},
     wire::{
@@ -50,10 +52,7 @@ const SWEEP: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The servers that run one command.
-#[derive(Clone)]
-pub(crate) struct Children(Arc<Pool>);
-
-struct Pool {
+pub(crate) struct Children {
     guard: Arc<Guard>,
     command: Vec<OsString>,
     sessions: Mutex<Sessions<Arc<Session>>>,
@@ -76,18 +75,18 @@ struct Shared {
 
 impl Children {
     /// Runs `command` for all clients.
-    pub(crate) fn new(guard: Arc<Guard>, command: Vec<OsString>, limits: Limits) -> Self {
+    pub(crate) fn new(guard: Arc<Guard>, command: Vec<OsString>, limits: Limits) -> Arc<Self> {
         let (sessions, shared) = (Mutex::new(Sessions::new(limits)), Mutex::default());
-        let inside =
-            Arc::new(Pool { guard, command, sessions, shared, limit: LogLimit::default() });
-        tokio::spawn(sweep(Arc::downgrade(&inside)));
-        Self(inside)
+        let limit = LogLimit::default();
+        let children = Arc::new(Self { guard, command, sessions, shared, limit });
+        tokio::spawn(sweep(Arc::downgrade(&children)));
+        children
     }
 
     /// Ends all servers.
     pub(crate) async fn end(&self) {
-        let shared = lock(&self.0.shared).child.take();
-        let sessions = lock(&self.0.sessions).take_all();
+        let shared = lock(&self.shared).child.take();
+        let sessions = lock(&self.sessions).take_all();
         let all: Vec<_> =
             sessions.iter().map(|session| session.connection.clone()).chain(shared).collect();
         all.iter().for_each(Connection::end);
@@ -98,11 +97,11 @@ impl Children {
         };
         let _ = timeout(GRACE, ended).await;
     }
-}
 
-impl Pool {
     fn start(&self, sharing: Sharing) -> io::Result<Connection> {
-        Connection::start(&self.command, sharing, self.guard.max_line)
+        let name = self.command.first().map(|it| it.to_string_lossy().into());
+        let server = Server::start(&self.command)?;
+        Connection::over(server, name.unwrap_or_default(), sharing, self.guard.max_line)
     }
 
     /// The session that these headers name, which now `calls` a tool or not.
@@ -221,11 +220,10 @@ impl Pool {
             let now = Instant::now().into_std();
             lock(&self.sessions).make_room(owner, now, |session| session.connection.is_busy())
         };
-        let mut made = room();
-        if made.is_err() {
+        let made = room().or_else(|_| {
             self.expire();
-            made = room();
-        }
+            room()
+        });
         match made {
             Ok(None) => Ok(()),
             Ok(Some((session, ended))) => {
@@ -270,7 +268,7 @@ fn full_session(id: &str) -> Answered {
 
 /// A session whose client does not know it yet.
 struct NewSession<'i> {
-    inside: &'i Pool,
+    inside: &'i Children,
     name: Box<str>,
     owner: [u8; 32],
     is_begun: bool,
@@ -286,7 +284,7 @@ impl Drop for NewSession<'_> {
     }
 }
 
-impl Backend for Children {
+impl Backend for Arc<Children> {
     const IS_COMMAND: bool = true;
 
     fn path(&self) -> &str {
@@ -297,7 +295,7 @@ impl Backend for Children {
         if is_modern(&head.headers) {
             return Ok(());
         }
-        if self.0.session(&head.headers, "null", false)?.is_full() {
+        if self.session(&head.headers, "null", false)?.is_full() {
             return Err(Box::new(full_session("null")));
         }
         Ok(())
@@ -308,14 +306,14 @@ impl Backend for Children {
         let is_modern = is_modern(&headers);
         let is_mutating = attempt.as_ref().is_some_and(|it| it.outlives_stream(is_modern));
         if is_modern {
-            return match self.0.child(&headers) {
+            return match self.child(&headers) {
                 Ok(child) => session::hearing(child.post(body, is_mutating, presence), false),
                 Err(error) => EventStream::only(failed(&error)),
             };
         }
         let asks = attempt.is_some()
             || matches!(jsonrpc::read(&body), Line::One(message) if message.id.is_some());
-        match self.0.session(&headers, "null", attempt.is_some()) {
+        match self.session(&headers, "null", attempt.is_some()) {
             Ok(session) => {
                 let is_primed = asks && session::is_resumable(&headers);
                 session::hearing(session.connection.post(body, is_mutating, presence), is_primed)
@@ -332,9 +330,9 @@ impl Backend for Children {
             return refused(StatusCode::NOT_FOUND, "null", -32600, WHY);
         }
         let answer = match head.method {
-            Method::POST => self.0.posted(&head, body).await,
-            Method::GET => self.0.listen(&head),
-            Method::DELETE => self.0.delete(&head),
+            Method::POST => self.posted(&head, body).await,
+            Method::GET => self.listen(&head),
+            Method::DELETE => self.delete(&head),
             _ => Ok(not_allowed()),
         };
         answer.unwrap_or_else(|refused| *refused)
@@ -344,7 +342,7 @@ impl Backend for Children {
         if is_modern(headers) {
             return answer;
         }
-        match self.0.session(headers, "null", false) {
+        match self.session(headers, "null", false) {
             Ok(session) => session.kept(headers, answer, call),
             Err(_) => answer,
         }
@@ -352,7 +350,7 @@ impl Backend for Children {
 }
 
 /// Removes sessions that are over, as long as there are children.
-async fn sweep(inside: Weak<Pool>) {
+async fn sweep(inside: Weak<Children>) {
     loop {
         sleep(SWEEP).await;
         let Some(inside) = inside.upgrade() else { return };

@@ -59,14 +59,6 @@ enum State {
     Ended,
 }
 
-/// What happened on the server's side.
-#[derive(Debug)]
-pub(crate) enum Event {
-    Pipe(PipeEvent),
-    /// The state's time is over.
-    Due,
-}
-
 impl Command {
     /// Starts the command of the options. Call this from the main thread: see [`Server::start`].
     ///
@@ -204,15 +196,16 @@ fn pipes(command: &[OsString], mode: Mode, max_line: usize) -> io::Result<Pipes>
 }
 
 impl one_client::Server for Command {
-    type Event = Event;
+    /// `None` if the state's time is over.
+    type Event = Option<PipeEvent>;
 
     fn on_client(&mut self, item: &Item, _: &mut Proxy) {
         self.restarts.on_client(item);
     }
 
-    async fn next(&mut self, to_server: &mut Out, reads: bool) -> Event {
+    async fn next(&mut self, to_server: &mut Out, reads: bool) -> Self::Event {
         if matches!(self.state, State::Runs) {
-            return Event::Pipe(self.pipes.next(&mut to_server.bytes, reads).await);
+            return Some(self.pipes.next(&mut to_server.bytes, reads).await);
         }
         let mut nothing = Bytes::new();
         let is_greeting = matches!(self.state, State::Greets { .. });
@@ -224,28 +217,33 @@ impl one_client::Server for Command {
         };
         tokio::select! {
             biased;
-            event = self.pipes.next(&mut unwritten, reads || is_greeting) => Event::Pipe(event),
-            () = until(due), if due.is_some() => Event::Due,
+            event = self.pipes.next(&mut unwritten, reads || is_greeting) => Some(event),
+            () = until(due), if due.is_some() => None,
         }
     }
 
-    fn on_event(&mut self, event: Event, proxy: &mut Proxy, has_client: bool) -> Option<ExitCode> {
+    fn on_event(
+        &mut self,
+        event: Self::Event,
+        proxy: &mut Proxy,
+        has_client: bool,
+    ) -> Option<ExitCode> {
         match (event, &mut self.state) {
-            (Event::Pipe(PipeEvent::Wrote(_)), _) => {}
-            (Event::Pipe(PipeEvent::NotWritten), State::Greets { unwritten, .. }) => {
+            (Some(PipeEvent::Wrote(_)), _) => {}
+            (Some(PipeEvent::NotWritten), State::Greets { unwritten, .. }) => {
                 unwritten.clear();
             }
-            (Event::Pipe(PipeEvent::NotWritten), _) => proxy.to_server.clear(),
-            (Event::Pipe(PipeEvent::Read), _) => self.read(proxy),
-            (Event::Pipe(PipeEvent::Ended), _) => {
+            (Some(PipeEvent::NotWritten), _) => proxy.to_server.clear(),
+            (Some(PipeEvent::Read), _) => self.read(proxy),
+            (Some(PipeEvent::Ended), _) => {
                 self.read(proxy);
                 return self.on_end(proxy, has_client);
             }
-            (Event::Pipe(PipeEvent::Exited), _) | (Event::Due, State::Exits { .. }) => {
+            (Some(PipeEvent::Exited), _) | (None, State::Exits { .. }) => {
                 return self.on_exit(proxy);
             }
-            (Event::Due, State::Crashed(_)) => self.start_again(proxy),
-            (Event::Due, _) => self.refuse(proxy),
+            (None, State::Crashed(_)) => self.start_again(proxy),
+            (None, _) => self.refuse(proxy),
         }
         None
     }

@@ -21,7 +21,6 @@ use crate::{
 use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use std::{
-    ffi::OsString,
     io,
     pin::Pin,
     sync::{Arc, Mutex},
@@ -57,20 +56,10 @@ enum Ends {
 }
 
 impl Connection {
-    /// Starts `command`, from the main thread.
+    /// Shares a running server with this name.
     ///
     /// # Errors
-    /// If no process can be started.
-    pub(crate) fn start(
-        command: &[OsString],
-        sharing: Sharing,
-        max_line: usize,
-    ) -> io::Result<Self> {
-        let name = command.first().map(|it| it.to_string_lossy().into()).unwrap_or_default();
-        Self::over(Server::start(command)?, name, sharing, max_line)
-    }
-
-    /// Shares a running server with this name.
+    /// If its output cannot be read.
     pub(crate) fn over(
         server: Server,
         name: Box<str>,
@@ -102,7 +91,7 @@ impl Connection {
 
     /// From now on the requests may be those of several clients.
     pub(super) fn mix(&self) {
-        lock(&self.0.posts).mix();
+        lock(&self.0.posts).is_mixed = true;
     }
 
     /// Listens to what the server says unasked.
@@ -113,7 +102,7 @@ impl Connection {
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        *self.0.ends.borrow() != Ends::Runs || lock(&self.0.posts).is_gone()
+        *self.0.ends.borrow() != Ends::Runs || lock(&self.0.posts).gone.is_some()
     }
 
     /// How many requests are waited for by their clients.
@@ -124,7 +113,7 @@ impl Connection {
     /// Whether a stream is open.
     pub(super) fn is_in_use(&self) -> bool {
         let posts = lock(&self.0.posts);
-        posts.is_in_use() || posts.streams() > 0
+        posts.listener.is_some() || posts.streams() > 0
     }
 
     /// Whether it would be missed: a stream is open, or the server owes an answer.
@@ -134,13 +123,7 @@ impl Connection {
 
     /// Ends the server.
     pub(crate) fn end(&self) {
-        self.0.ends.send_if_modified(|ends| {
-            let runs = *ends == Ends::Runs;
-            if runs {
-                *ends = Ends::Asked;
-            }
-            runs
-        });
+        self.0.ends.send_modify(|ends| *ends = Ends::Asked.max(*ends));
         self.0.wake.notify_one();
     }
 
@@ -239,7 +222,7 @@ impl Io {
                 posts.may_read()
             };
             // An idle server has no buffer.
-            self.pipes.release();
+            self.pipes.lines.release();
             let event = tokio::select! {
                 biased;
                 event = self.pipes.next(&mut self.unwritten, may_read) => event,

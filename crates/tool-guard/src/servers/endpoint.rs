@@ -6,6 +6,7 @@ mod http;
 use self::http::HttpTool;
 use crate::{
     connect::{Reach, Trust},
+    engine::failure::Failure,
     secrets as known,
 };
 use anyhow::Context as _;
@@ -33,18 +34,8 @@ pub(crate) struct Upstream {
 }
 
 enum Tool {
-    Http(HttpTool),
+    Http(Arc<HttpTool>),
     Command(Arc<[OsString]>),
-}
-
-/// The configuration does not say where calls of this tool go. It did not run.
-#[derive(Debug, thiserror::Error)]
-#[error("unknown tool {tool}: configured tools are {known}")]
-struct NoSuchTool {
-    tool: Box<str>,
-    known: Box<str>,
-    #[source]
-    info: FailureInfo,
 }
 
 impl Upstream {
@@ -131,9 +122,9 @@ impl Service<ToolCall> for Upstream {
                 let mut known: Vec<_> = self.tools.keys().map(ToString::to_string).collect();
                 known.sort_unstable();
                 let info = FailureInfo::new("no_such_tool", Ran::No, Verdict::Permanent).by_layer();
-                let tool = call.parts().tool.to_string().into();
-                let error = NoSuchTool { tool, known: known.join(", ").into(), info };
-                Box::pin(ready(Err(NotSent::new(error).into())))
+                let (tool, known) = (&call.parts().tool, known.join(", "));
+                let said = format!("unknown tool {tool}: configured tools are {known}");
+                Box::pin(ready(Err(NotSent::new(Failure::said(said, info)).into())))
             }
         }
     }

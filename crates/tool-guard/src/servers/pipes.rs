@@ -18,7 +18,7 @@ pub(crate) struct Pipes {
     pub(crate) server: Server,
     /// `None` after its end.
     output: Option<pipe::Receiver>,
-    lines: Lines,
+    pub(super) lines: Lines,
     /// Whether it has said anything.
     pub(crate) heard: bool,
     /// Its exit code, if it has one, once it has exited.
@@ -114,11 +114,6 @@ impl Pipes {
         let item = self.lines.next().or_else(|| rest(&mut self.lines));
         self.heard |= item.is_some();
         item
-    }
-
-    /// Frees the buffer, if nothing is in it.
-    pub(crate) fn release(&mut self) {
-        self.lines.release();
     }
 
     /// Whether there may be more output.

@@ -4,14 +4,14 @@ mod open;
 mod own_stream;
 mod talk;
 
-use self::{open::Open, talk::Talk};
+use self::open::Open;
+pub(crate) use self::talk::Remote;
 use crate::{
     engine::{
         answer,
         failure::Failure,
-        guard::Guard,
         one_client,
-        options::{Mode, Options},
+        options::Mode,
         out::{Out, Outgoing},
         proxy::{Proxy, too_long},
         server_event::ServerEvent,
@@ -29,23 +29,7 @@ use tr_core::one_line;
 /// How long the end of the session may take.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// A server at an address, for one client.
-pub(crate) struct Remote {
-    talk: Talk,
-    mode: Mode,
-    /// Errors by which the server refused calls that did not run, for the client.
-    refusals: Vec<(Token, Bytes)>,
-}
-
 impl Remote {
-    /// The server of the options.
-    ///
-    /// # Errors
-    /// If its address, or the file of headers for it, cannot be used.
-    pub(crate) fn new(options: &Options, guard: &Guard) -> anyhow::Result<Self> {
-        Ok(Self { talk: Talk::new(options, guard)?, mode: options.mode, refusals: Vec::new() })
-    }
-
     /// The server's own error in place of the guard's answer.
     fn refusal(&mut self, line: &[u8]) -> Option<Bytes> {
         if self.refusals.is_empty() {
@@ -88,7 +72,7 @@ impl Remote {
         if long.asks == is_of_client {
             proxy.to_client.bytes.push(line);
         } else {
-            self.talk.send(Outgoing { line, attempt: None });
+            self.send(Outgoing { line, attempt: None });
         }
     }
 }
@@ -97,7 +81,6 @@ impl one_client::Server for Remote {
     type Event = (Open, Option<ServerEvent>);
 
     fn on_client(&mut self, item: &Item, proxy: &mut Proxy) {
-        self.talk.on_client(item);
         if let Item::Oversized(long) = item {
             self.on_long(long, true, proxy);
         }
@@ -105,7 +88,7 @@ impl one_client::Server for Remote {
 
     fn take(&mut self, proxy: &mut Proxy) {
         while let Some(outgoing) = proxy.to_server.next() {
-            self.talk.send(outgoing);
+            self.send(outgoing);
         }
         while let Some(Outgoing { line, .. }) = proxy.to_client.next() {
             let line = self.refusal(&line).unwrap_or(line);
@@ -123,7 +106,7 @@ impl one_client::Server for Remote {
     }
 
     async fn next(&mut self, _: &mut Out, reads: bool) -> Self::Event {
-        if reads { self.talk.next().await } else { pending().await }
+        if reads { self.heard().await } else { pending().await }
     }
 
     fn on_event(
@@ -140,8 +123,8 @@ impl one_client::Server for Remote {
             }
             Some(ServerEvent::Head(..) | ServerEvent::Between(_)) => {}
             Some(ServerEvent::Refused(response)) => {
-                let answer = self.talk.answer(&open, &response);
-                let failure = self.talk.refused(&open, &response);
+                let answer = self.answer(&open, &response);
+                let failure = self.refused(&open, &response);
                 match (answer, &open.id) {
                     (Some(answer), Some(id)) if open.call.is_some() && self.is_enforcing() => {
                         self.refusals.push((id.clone(), answer));
@@ -160,17 +143,17 @@ impl one_client::Server for Remote {
     }
 
     fn is_over(&self, proxy: &Proxy) -> bool {
-        !self.talk.is_busy() && !proxy.is_asked()
+        !self.is_busy() && !proxy.is_asked()
     }
 
     fn may_owe(&self, _: &Proxy) -> bool {
         // What is not guarded, only the talk knows.
-        self.mode != Mode::Enforce && self.talk.is_asked()
+        self.mode != Mode::Enforce && self.is_asked()
     }
 
     async fn end(mut self) -> Option<u8> {
         // A server that does not answer forgets the session by itself.
-        let _ = timeout(GOODBYE, self.talk.end()).await;
+        let _ = timeout(GOODBYE, self.end_session()).await;
         None
     }
 }

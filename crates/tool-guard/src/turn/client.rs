@@ -3,7 +3,7 @@
 use crate::{
     engine::{answer, effects::Effects, failure::Failure, guessed, server_event::ServerEvent},
     servers::{
-        connection::{Connection, Post, Sharing},
+        connection::{Connection, Sharing},
         process::Server,
     },
     wire::{
@@ -14,21 +14,18 @@ use crate::{
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 use std::{
     ffi::OsString,
     io,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    task::{Context, Poll, ready},
     time::Duration,
 };
 use tokio::time::timeout;
-use tower_service::Service;
-use tr_core::{BoxError, Capability, Ran, ToolCall, ToolOutcome};
+use tr_core::{BoxError, Capability, Json, Ran, ToolCall, ToolOutcome};
 
 /// The longest answer that is read, in bytes.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -48,10 +45,8 @@ pub(crate) struct Client {
 }
 
 /// A request that waits for its answer; dropping it cancels the request.
-#[derive(Debug)]
-pub(crate) struct Pending {
+struct Pending {
     client: Client,
-    post: Post,
     /// `None` once it has ended.
     id: Option<u64>,
 }
@@ -84,7 +79,7 @@ impl Client {
         let mut page = json!({});
         for _ in 0..MAX_PAGES {
             let result = client.ask("tools/list", &page).await?;
-            effects.learn(&result);
+            effects.learn(result.as_raw());
             let cursor = serde_json::from_str::<Value>(result.get())?["nextCursor"].take();
             if !cursor.is_string() {
                 break;
@@ -94,21 +89,20 @@ impl Client {
         Ok((client, effects))
     }
 
-    async fn ask(&self, method: &str, params: &Value) -> anyhow::Result<Box<RawValue>> {
+    async fn ask(&self, method: &str, params: &Value) -> anyhow::Result<Json> {
         let answer = timeout(PATIENCE, self.answer(method, params)).await.with_context(|| {
             format!("the MCP server has not answered {method} within {PATIENCE:?}, and no call was made: start it by itself to see what it waits for")
         })?;
         let gone = || format!("the MCP server ended without an answer to {method}");
         let line = answer.with_context(gone)?;
-        let (result, error) = guessed::parts(&line);
-        match (result, error) {
-            (Some(result), _) => Ok(result.to_owned()),
+        let outcome = guessed::of_line(&line);
+        let error = outcome.error().and_then(|error| error.details.as_ref());
+        match (outcome.content(), error) {
+            (Some(result), _) => Ok(result.clone()),
             (None, Some(error)) => bail!("the MCP server refused {method}: {}", error.get()),
-            (None, None) => {
-                bail!(
-                    "the MCP server answered {method} with neither a result nor an error in valid JSON"
-                )
-            }
+            (None, None) => bail!(
+                "the MCP server answered {method} with neither a result nor an error in valid JSON"
+            ),
         }
     }
 
@@ -117,13 +111,35 @@ impl Client {
         self.request(method, &params.to_string()).await.ok()
     }
 
-    /// Sends a request.
-    pub(crate) fn request(&self, method: &str, params: &str) -> Pending {
+    /// Sends a request; dropping the future cancels it.
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        params: &str,
+    ) -> impl Future<Output = Result<Bytes, Failure>> + Send + use<> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let method = Value::from(method);
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#);
-        let post = self.server.post(line.into(), false, None);
-        Pending { client: self.clone(), post, id: Some(id) }
+        let pending = Pending { client: self.clone(), id: Some(id) };
+        let mut post = self.server.post(line.into(), false, None);
+        async move {
+            // Else a copy of its id is what ends.
+            let mut pending = pending;
+            let ended = loop {
+                match post.next().await {
+                    Some(ServerEvent::Message { line, answers: true, .. }) => {
+                        break Ok(mark::without(&line));
+                    }
+                    Some(ServerEvent::Message { line, .. }) => pending.client.reply(&line),
+                    Some(ServerEvent::Failed(failure)) if failure.ran() == Ran::No => {
+                        break Err(failure);
+                    }
+                    _ => break Err(Failure::GONE_OR_TOO_LONG),
+                }
+            };
+            pending.id = None;
+            ended
+        }
     }
 
     /// Sends what is not answered.
@@ -153,26 +169,6 @@ impl Client {
     }
 }
 
-impl Future for Pending {
-    type Output = Result<Bytes, Failure>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        loop {
-            let ended = match ready!(self.post.poll_next_unpin(cx)) {
-                Some(ServerEvent::Message { line, answers: true, .. }) => Ok(mark::without(&line)),
-                Some(ServerEvent::Message { line, .. }) => {
-                    self.client.reply(&line);
-                    continue;
-                }
-                Some(ServerEvent::Failed(failure)) if failure.ran() == Ran::No => Err(failure),
-                _ => Err(Failure::GONE_OR_TOO_LONG),
-            };
-            self.id = None;
-            return Poll::Ready(ended);
-        }
-    }
-}
-
 impl Drop for Pending {
     fn drop(&mut self) {
         if let Some(id) = self.id {
@@ -187,16 +183,12 @@ pub(crate) fn hello(name: &str) -> Value {
     json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info })
 }
 
-impl Service<ToolCall> for Client {
-    type Response = ToolOutcome;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<ToolOutcome, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: ToolCall) -> Self::Future {
+impl Client {
+    /// Calls a tool.
+    pub(crate) fn call(
+        &self,
+        call: ToolCall,
+    ) -> impl Future<Output = Result<ToolOutcome, BoxError>> + Send + use<> {
         let parts = call.parts();
         let knows_keys = call.manifest().is_some_and(|tool| tool.can(Capability::Idempotency));
         let key = parts.idempotency.key.as_deref().filter(|_| knows_keys);
@@ -209,9 +201,9 @@ impl Service<ToolCall> for Client {
             parts.params.get()
         );
         let pending = self.request("tools/call", &params);
-        Box::pin(async move {
+        async move {
             let line = pending.await?;
             Ok(answer::judged(guessed::of_line(&line), call.manifest()))
-        })
+        }
     }
 }

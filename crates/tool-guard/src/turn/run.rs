@@ -25,7 +25,7 @@ use tool_reliability::{
     Builder, Mode, ToolStack,
     config::{Config, Preset},
 };
-use tower::util::MapRequest;
+use tower::{service_fn, util::MapRequest};
 use tr_config::ToolCatalog;
 use tr_core::{Effect, ToolManifest, printable_lines};
 use tr_turn::{Plan, Recorder, Report, Tools, Turns};
@@ -88,7 +88,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         Err(error) => return unusable(&error.into()),
     };
     let run = options.run.as_deref();
-    let recording = setup.recording(options.recording);
+    let recording = options.recording.over(&setup.config.records);
     let server = recording.server(&options.command);
     let command = RecordsCommand::of(recording.place.as_ref());
     if run.is_some() && recording.place == Some(Place::Memory) {
@@ -202,7 +202,9 @@ pub(crate) async fn play(
         .build()?;
     let _janitor = stack.records().spawn_janitor();
     let told = keys.clone();
-    let keyed = MapRequest::new(stack.service(client.clone()), move |call| told.tell(call));
+    let client = client.clone();
+    let tools = stack.service(service_fn(move |call| client.call(call)));
+    let keyed = MapRequest::new(tools, move |call| told.tell(call));
     let turn = Turns::new(keyed).recorder(recorder).run(plan);
     let canceller = turn.canceller();
     let mut interrupted = signal(SignalKind::interrupt())?;

@@ -1,7 +1,6 @@
 //! Batches: lines of several messages. The members are not collected, since there may be millions.
 use super::{
     elements::{elements, unchecked_elements},
-    guess,
     jsonrpc::{self, Message, Token},
     scan,
 };
@@ -24,21 +23,17 @@ fn each(line: &[u8]) -> impl Iterator<Item = &str> {
     all.filter_map(|one| str::from_utf8(one).ok()).filter(|one| !one.is_empty())
 }
 
-/// What a client's batch asks for.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Asks {
-    /// A call of a tool, or what could be one.
-    Tool,
-    /// These requests.
-    Others(Vec<Asked>),
-}
-
-/// Reads a batch in JSON, and up to `most` of its requests; beyond, only those whose id `is_taken`.
-pub(crate) fn asks(line: &[u8], most: usize, is_taken: impl Fn(&Token) -> bool) -> Asks {
+/// Reads a batch in JSON, and up to `most` of its requests; beyond, only those whose id `is_taken`. `None` if it calls a
+/// tool, or could.
+pub(crate) fn asks(
+    line: &[u8],
+    most: usize,
+    is_taken: impl Fn(&Token) -> bool,
+) -> Option<Vec<Asked>> {
     let mut others = Vec::new();
     for one in each(line) {
         match jsonrpc::object::<Message<'_>>(one) {
-            Ok(message) if message.is_tool_call() => return Asks::Tool,
+            Ok(message) if message.is_tool_call() => return None,
             Ok(message) => {
                 if let (Some(method), Some(raw)) = (&message.method, message.id)
                     && let Some(id) = Token::read(raw)
@@ -48,11 +43,11 @@ pub(crate) fn asks(line: &[u8], most: usize, is_taken: impl Fn(&Token) -> bool) 
                     others.push(Asked { id, place, is_list });
                 }
             }
-            Err(_) if jsonrpc::may_call_tool(one.as_bytes()) => return Asks::Tool,
+            Err(_) if jsonrpc::may_call_tool(one.as_bytes()) => return None,
             Err(_) => {}
         }
     }
-    Asks::Others(others)
+    Some(others)
 }
 
 /// The ids of the requests in a batch.
@@ -65,7 +60,7 @@ pub(crate) fn requests(line: &[u8]) -> impl Iterator<Item = &RawValue> {
 
 /// The ids of the answers in a batch.
 pub(crate) fn answered(line: &[u8]) -> impl Iterator<Item = Token> {
-    elements(line).into_iter().flatten().filter_map(guess::answered)
+    elements(line).into_iter().flatten().filter_map(scan::answered)
 }
 
 /// The messages of a batch, which need not be JSON; none if the line is no complete batch.
@@ -104,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_batch_tells_whether_it_calls_a_tool_and_what_else_it_asks() {
-        let calls_tool = |line: &[u8]| asks(line, 9, |_| false) == Asks::Tool;
+        let calls_tool = |line: &[u8]| asks(line, 9, |_| false).is_none();
         assert!(!calls_tool(br#" [{"method":"ping","id":1}]"#));
         assert!(!calls_tool(br#"[1,"tools",[],{}]"#));
         assert!(calls_tool(br#"[{"method":"ping"},{"method":"tools/call","id":1}]"#));
@@ -113,9 +108,9 @@ mod tests {
         let line = br#"[{"method":"a","id":1},{"method":"b"},{"id":2,"result":{}},7,{"method":"tools/list","id":"x"},{"method":"c","id":3}]"#;
         let (one, x) = (Token::Number("1".into()), Token::Text("x".into()));
         let three = Token::Number("3".into());
-        let asked = |is_taken: fn(&Token) -> bool| match asks(line, 2, is_taken) {
-            Asks::Others(all) => all.into_iter().map(|it| (it.id, it.is_list)).collect::<Vec<_>>(),
-            Asks::Tool => panic!(),
+        let asked = |is_taken: fn(&Token) -> bool| {
+            let all = asks(line, 2, is_taken).unwrap();
+            all.into_iter().map(|it| (it.id, it.is_list)).collect::<Vec<_>>()
         };
         assert_eq!(asked(|_| false), [(one.clone(), false), (x.clone(), true)]);
         assert_eq!(asked(|_| true), [(one, false), (x, true), (three, false)]);

@@ -2,6 +2,8 @@
 //! remembered.
 use super::{jsonrpc, scan::IdScan};
 use bytes::{Bytes, BytesMut};
+use std::future::pending;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Longer lines do not share their memory with the next ones.
 const LONG: usize = 1024 * 1024;
@@ -15,7 +17,8 @@ pub(crate) struct Lines {
     limit: usize,
     /// Whether the parts of a line over the limit are items.
     parts: bool,
-    skipping: Option<Skipped>,
+    /// A line over the limit.
+    skipping: Option<IdScan>,
     /// A line over the limit that has ended, to return after its last part.
     ended: Option<Item>,
 }
@@ -45,9 +48,9 @@ pub(crate) struct Oversized {
 }
 
 impl Oversized {
-    /// What was read of a line of this length.
-    pub(crate) fn of(bytes: usize, scan: IdScan) -> Self {
-        let (asks, is_no_success) = (scan.asks, scan.is_no_success());
+    /// What was read of a line.
+    pub(crate) fn of(scan: IdScan) -> Self {
+        let (bytes, asks, is_no_success) = (scan.read, scan.asks, scan.is_no_success());
         Self { bytes, id: scan.found.map(|(text, _)| text), asks, is_no_success }
     }
 
@@ -55,12 +58,6 @@ impl Oversized {
     pub(crate) fn token(&self) -> Option<jsonrpc::Token> {
         jsonrpc::Token::of_json(self.id.as_deref()?)
     }
-}
-
-#[derive(Debug, Default)]
-struct Skipped {
-    bytes: usize,
-    id: IdScan,
 }
 
 impl Lines {
@@ -110,9 +107,9 @@ impl Lines {
                 let mut skipped = skipped.unwrap_or_default();
                 let part = self.skip(&mut skipped, end);
                 if part.is_none() {
-                    return Some(skipped.into());
+                    return Some(Item::Oversized(Oversized::of(skipped)));
                 }
-                self.ended = Some(skipped.into());
+                self.ended = Some(Item::Oversized(Oversized::of(skipped)));
                 part
             }
             (None, skipped) => {
@@ -147,18 +144,17 @@ impl Lines {
     pub(crate) fn finish(&mut self) -> Option<Item> {
         self.scanned = 0;
         match self.skipping.take() {
-            Some(skipped) => Some(skipped.into()),
+            Some(skipped) => Some(Item::Oversized(Oversized::of(skipped))),
             None if self.buffer.is_empty() => None,
             None => Some(Item::Line(self.buffer.split().freeze())),
         }
     }
 
     /// Drops skipped bytes, or returns them as a part.
-    fn skip(&mut self, skipped: &mut Skipped, end: usize) -> Option<Item> {
+    fn skip(&mut self, skipped: &mut IdScan, end: usize) -> Option<Item> {
         let part = self.buffer.split_to(end);
         self.scanned = 0;
-        skipped.bytes += end;
-        skipped.id.feed(&part);
+        skipped.feed(&part);
         (self.parts && !part.is_empty()).then(|| Item::Part(part.freeze()))
     }
 }
@@ -172,9 +168,46 @@ fn may_concern_call(line: &[u8]) -> bool {
         || (memchr::memchr(b'/', line).is_some() && jsonrpc::may_call_tool(line))
 }
 
-impl From<Skipped> for Item {
-    fn from(skipped: Skipped) -> Self {
-        Self::Oversized(Oversized::of(skipped.bytes, skipped.id))
+/// Reads lines; dropping a pending read loses nothing.
+#[derive(Debug)]
+pub(crate) struct LineReader<R> {
+    reader: Option<R>,
+    lines: Lines,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(crate) const fn new(reader: R, lines: Lines) -> Self {
+        Self { reader: Some(reader), lines }
+    }
+
+    /// The next item; `None` at the end of the stream.
+    pub(crate) async fn next(&mut self) -> Option<Item> {
+        loop {
+            if let Some(item) = self.lines.next() {
+                return Some(item);
+            }
+            let Some(reader) = &mut self.reader else { return pending().await };
+            // A read error counts as the end.
+            if matches!(reader.read_buf(self.lines.buffer()).await, Ok(0) | Err(_)) {
+                self.reader = None;
+                return self.lines.finish();
+            }
+        }
+    }
+
+    /// The next item, if it is in the buffer already.
+    pub(crate) fn buffered(&mut self) -> Option<Item> {
+        self.lines.next()
+    }
+
+    /// Whether the stream may have more.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    /// Stops reading.
+    pub(crate) fn close(&mut self) {
+        self.reader = None;
     }
 }
 

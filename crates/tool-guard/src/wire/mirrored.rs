@@ -6,7 +6,7 @@ use std::{borrow::Cow, collections::HashMap};
 /// The member of a property's schema that names the header.
 const ANNOTATION: &str = "x-mcp-header";
 /// How many tools, and how many arguments of each, are remembered; more than servers list.
-const MAX_TOOLS: usize = 10_000;
+pub(crate) const MAX_TOOLS: usize = 10_000;
 const MAX_ARGUMENTS: usize = 64;
 /// How deep properties of properties are read.
 const MAX_DEPTH: usize = 16;

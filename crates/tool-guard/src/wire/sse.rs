@@ -6,8 +6,8 @@ use std::{mem::take, ops::Range, time::Duration};
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The longest event id that is kept, in bytes.
 const MAX_ID: usize = 4 * 1024;
-/// The fields besides the data that say something.
-const SHORT: [&[u8]; 3] = [b"id", b"event", b"retry"];
+/// The beginning of a line of data.
+const DATA: &[u8] = b"data:";
 
 /// Splits a stream of bytes into events.
 #[derive(Debug, Default)]
@@ -23,7 +23,10 @@ pub(crate) struct Splitter {
     /// Whether the position of a byte order mark was passed.
     begun: bool,
     event: Fields,
-    skipping: Option<Box<Skipped>>,
+    /// Whether the event is over the limit: then lines are dropped once they are read.
+    is_over: bool,
+    /// Whether it is a line of data whose beginning was dropped, if one was.
+    cut: Option<bool>,
 }
 
 /// The fields of the event that is being read.
@@ -43,6 +46,16 @@ enum Data {
     None,
     Line(Range<usize>),
     Joined(Vec<u8>),
+    /// Of an event over the limit.
+    Scanned(Box<IdScan>),
+}
+
+impl Data {
+    fn scanned(data: &[u8]) -> Self {
+        let mut scan = Box::<IdScan>::default();
+        scan.feed(data);
+        Self::Scanned(scan)
+    }
 }
 
 /// A part of the stream.
@@ -81,10 +94,8 @@ impl Splitter {
 
     /// The next part, if it is complete.
     pub(crate) fn next(&mut self) -> Option<Piece> {
-        if self.skipping.is_some() {
-            return self.skip();
-        }
-        if self.after_cr && self.line == 0 && self.buffer.starts_with(b"\n") {
+        let is_between = self.line == 0 && !self.is_over;
+        if self.after_cr && is_between && self.buffer.starts_with(b"\n") {
             // The event before it was complete with the CR. Readers of CRLF hold it back until this LF comes, so
             // that must not wait for the next event.
             self.after_cr = false;
@@ -96,19 +107,22 @@ impl Splitter {
             }
             let Some(at) = memchr::memchr2(b'\r', b'\n', &self.buffer[self.scanned..]) else {
                 self.scanned = self.buffer.len();
-                let is_over = self.scanned > self.limit && self.scanned > self.line;
-                return if is_over { self.skip() } else { None };
+                if self.is_over || self.scanned > self.limit && self.scanned > self.line {
+                    self.skip_unfinished();
+                }
+                return None;
             };
             let line = self.line..self.scanned + at;
             self.after_cr = self.buffer[line.end] == b'\r';
             (self.line, self.scanned) = (line.end + 1, line.end + 1);
-            if line.is_empty() {
+            if line.is_empty() && self.cut.is_none() {
                 return Some(self.dispatch(line.end + 1));
             }
-            if self.line > self.limit {
-                return self.skip();
-            }
             self.field(line);
+            self.cut = None;
+            if self.is_over || self.line > self.limit {
+                self.skip(self.line);
+            }
         }
     }
 
@@ -116,7 +130,8 @@ impl Splitter {
     pub(crate) fn rest(&mut self) -> Bytes {
         (self.line, self.scanned) = (0, 0);
         self.event = Fields::default();
-        self.buffer.split().freeze()
+        let rest = self.buffer.split().freeze();
+        if take(&mut self.is_over) { Bytes::new() } else { rest }
     }
 
     /// Steps over an LF after a CR, and a byte order mark; `false` if more bytes are needed for that.
@@ -142,6 +157,14 @@ impl Splitter {
 
     fn field(&mut self, line: Range<usize>) {
         let text = &self.buffer[line.clone()];
+        if let Some(is_data) = self.cut {
+            if let Data::Scanned(scan) = &mut self.event.data
+                && is_data
+            {
+                scan.feed(text);
+            }
+            return;
+        }
         let (name, value) = match memchr::memchr(b':', text) {
             Some(colon) => {
                 let space = usize::from(text.get(colon + 1) == Some(&b' '));
@@ -161,6 +184,11 @@ impl Splitter {
                         all.extend_from_slice(said);
                         Data::Joined(all)
                     }
+                    Data::Scanned(mut scan) => {
+                        scan.feed(b"\n");
+                        scan.feed(said);
+                        Data::Scanned(scan)
+                    }
                 };
             }
             _ => self.event.set(name, said),
@@ -177,31 +205,38 @@ impl Splitter {
                 Content::Message(raw.slice(range))
             }
             Data::Joined(all) if !is_other => Content::Message(all.into()),
+            Data::Scanned(scan) if !is_other => Content::Oversized(Oversized::of(*scan)),
             _ => Content::None,
         };
+        let raw = if take(&mut self.is_over) { Bytes::new() } else { raw };
         Piece { raw, content, id, retry }
     }
 
-    /// Skips an event over the limit, from its beginning.
-    fn skip(&mut self) -> Option<Piece> {
-        let mut skipped = self.skipping.take().unwrap_or_default();
-        let end = skipped.feed(&self.buffer);
-        drop(self.buffer.split_to(end.unwrap_or(self.buffer.len())));
-        (self.line, self.scanned) = (0, 0);
-        self.event = Fields::default();
-        if end.is_none() {
-            self.skipping = Some(skipped);
-            return None;
-        }
-        self.after_cr = skipped.after_cr;
-        let Skipped { bytes, scan, has_data, others, .. } = *skipped;
-        let Fields { id, retry, is_other, .. } = others;
-        let content = if has_data && !is_other {
-            Content::Oversized(Oversized::of(bytes, scan))
-        } else {
-            Content::None
+    /// Drops what was read of an event over the limit; its data is only scanned.
+    fn skip(&mut self, end: usize) {
+        self.is_over = true;
+        self.event.data = match take(&mut self.event.data) {
+            Data::Line(range) => Data::scanned(&self.buffer[range]),
+            Data::Joined(all) => Data::scanned(&all),
+            other => other,
         };
-        Some(Piece { raw: Bytes::new(), content, id, retry })
+        drop(self.buffer.split_to(end));
+        (self.line, self.scanned) = (0, 0);
+    }
+
+    /// The same with a line that has not ended, of which the rest will be dropped, too.
+    fn skip_unfinished(&mut self) {
+        self.skip(self.line);
+        let is_data = self.buffer.starts_with(DATA);
+        // So long it is not known whether the data begins with a space, and an id may be kept.
+        let unknown = if is_data { DATA.len() } else { MAX_ID + DATA.len() };
+        if self.cut.is_none() && self.buffer.len() <= unknown {
+            self.scanned = self.buffer.len();
+            return;
+        }
+        self.field(0..self.buffer.len());
+        self.cut.get_or_insert(is_data);
+        self.skip(self.buffer.len());
     }
 }
 
@@ -226,96 +261,6 @@ fn retry(value: &[u8]) -> Option<Duration> {
     let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
     let text = digits.then(|| std::str::from_utf8(value).ok()).flatten()?;
     text.parse().ok().map(Duration::from_millis)
-}
-
-/// An event over the limit, read byte by byte.
-#[derive(Debug, Default)]
-struct Skipped {
-    /// The length of its data.
-    bytes: usize,
-    scan: IdScan,
-    has_data: bool,
-    others: Fields,
-    /// Whether a line was begun: an empty one ends the event.
-    begun: bool,
-    after_cr: bool,
-    part: Part,
-    /// The beginning of a field's name, or of the value of a short field.
-    text: Vec<u8>,
-}
-
-#[derive(Debug, Default)]
-enum Part {
-    #[default]
-    Name,
-    /// The data, and whether a space at its beginning is none of it.
-    Data(bool),
-    /// The value of another field that says something, which this is the name of.
-    Value(&'static [u8]),
-    Other,
-}
-
-impl Skipped {
-    /// Continues with these bytes; returns the end of the event, if it is among them.
-    fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
-        for (at, &byte) in bytes.iter().enumerate() {
-            let after_cr = take(&mut self.after_cr);
-            match byte {
-                b'\n' if after_cr => {}
-                b'\r' | b'\n' => {
-                    self.after_cr = byte == b'\r';
-                    if !self.begun {
-                        return Some(at + 1);
-                    }
-                    self.end_line();
-                }
-                byte => self.step(byte),
-            }
-        }
-        None
-    }
-
-    fn step(&mut self, byte: u8) {
-        self.begun = true;
-        match &mut self.part {
-            Part::Name if byte == b':' => self.end_name(),
-            Part::Data(lead) => {
-                if !(std::mem::take(lead) && byte == b' ') {
-                    self.bytes += 1;
-                    self.scan.feed(&[byte]);
-                }
-            }
-            Part::Name | Part::Value(_) if self.text.len() <= MAX_ID + 1 => self.text.push(byte),
-            Part::Name | Part::Value(_) | Part::Other => {}
-        }
-    }
-
-    fn end_name(&mut self) {
-        let name = take(&mut self.text);
-        let name = name.strip_prefix(BOM).unwrap_or(&name);
-        self.part = match name {
-            b"data" => {
-                if std::mem::replace(&mut self.has_data, true) {
-                    self.bytes += 1;
-                    self.scan.feed(b"\n");
-                }
-                Part::Data(true)
-            }
-            _ => SHORT.into_iter().find(|it| *it == name).map_or(Part::Other, Part::Value),
-        };
-    }
-
-    fn end_line(&mut self) {
-        if matches!(self.part, Part::Name) {
-            self.end_name();
-        }
-        let text = take(&mut self.text);
-        let value = text.strip_prefix(b" ").unwrap_or(&text);
-        if let Part::Value(name) = take(&mut self.part) {
-            self.others.set(name, value);
-        }
-        self.begun = false;
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::{
         options::Mode,
         proxy::{Finished, Proxy, TOO_MANY_CALLS},
     },
-    wire::{jsonrpc::Token, lines::Item},
+    wire::{jsonrpc::Token, lines::Item, mirrored::MAX_TOOLS},
 };
 use std::{
     collections::{HashSet, VecDeque},
@@ -20,9 +20,6 @@ use std::{
 };
 use tokio::time::Instant;
 use tr_core::{Effect, FailureInfo, Ran, Verdict, code};
-
-/// How many tools' effects are remembered as told: the guard itself remembers as many.
-const TOOLS: usize = 10_000;
 
 /// An answer for a connection.
 pub(crate) type Outgoing = (Connection, Answer);
@@ -36,7 +33,8 @@ pub(crate) struct Decider {
     told: HashSet<(Box<str>, Option<Effect>)>,
     /// How long a host waits for a decision.
     patience: Duration,
-    answers: VecDeque<Outgoing>,
+    /// The answers that are not written yet.
+    pub(crate) answers: VecDeque<Outgoing>,
 }
 
 const NOT_DECIDED: &str = "the guard could not decide in time, and this call was not made: an equal call may \
@@ -59,11 +57,6 @@ impl Decider {
             patience,
             answers: VecDeque::new(),
         }
-    }
-
-    /// The next answer.
-    pub(crate) fn answer(&mut self) -> Option<Outgoing> {
-        self.answers.pop_front()
     }
 
     /// Whether no call is open.
@@ -141,7 +134,7 @@ impl Decider {
             return;
         }
         self.proxy.learn(tool, effect);
-        if self.told.len() < TOOLS {
+        if self.told.len() < MAX_TOOLS {
             self.told.insert(word);
         }
     }

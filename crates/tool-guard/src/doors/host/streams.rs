@@ -5,10 +5,7 @@ use super::table::Connection;
 use crate::{
     engine::private,
     files::{Folder, make_folder},
-    wire::{
-        line_reader::LineReader,
-        lines::{Item, Lines},
-    },
+    wire::lines::{Item, LineReader, Lines},
 };
 use anyhow::{Context as _, bail};
 use rustix::fs::{FlockOperation, OFlags, flock};

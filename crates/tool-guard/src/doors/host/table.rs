@@ -1,5 +1,6 @@
 //! The calls of hosts that have not ended, and the names by which events find them.
 use crate::wire::jsonrpc::Token;
+use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use tokio::time::Instant;
@@ -154,23 +155,19 @@ impl Call {
 /// The turns of sessions whose hosts tell their ends.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    ended: HashMap<Box<str>, u64>,
-    order: VecDeque<(Box<str>, u64)>,
+    /// Those that ended last are last.
+    ended: IndexMap<Box<str>, u64>,
 }
 
 impl Turns {
     /// Ends the session's turn. Turns are numbered through all sessions, so a session that was forgotten
     /// never has an old turn again.
     pub(crate) fn end(&mut self, session: &str, number: u64) {
-        self.ended.insert(session.into(), number);
-        self.order.push_back((session.into(), number));
-        while self.order.len() > SESSIONS {
-            if let Some((session, number)) = self.order.pop_front()
-                && self.ended.get(&session) == Some(&number)
-            {
-                self.ended.remove(&session);
-            }
+        self.ended.shift_remove(session);
+        if self.ended.len() == SESSIONS {
+            self.ended.shift_remove_index(0);
         }
+        self.ended.insert(session.into(), number);
     }
 
     /// The session's turn; `None` if its host has ended none.

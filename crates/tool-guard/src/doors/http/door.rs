@@ -9,13 +9,13 @@ use super::{
 use crate::{
     engine::{
         answer,
-        backend::{Backend, refused},
         equal_calls::{Begun, Call, equals, own_id},
         guard::Guard,
         identity::Via,
         options::Mode,
         presence::Watched,
         request::Request as CallRequest,
+        server_event::{Backend, refused},
     },
     front::{
         access::{Access, Refusal, check_json, check_metadata},
@@ -23,7 +23,7 @@ use crate::{
         listener,
     },
     wire::{
-        batch::{self, Asks},
+        batch,
         http_names::{KEY, LAST_EVENT, METHOD, NAME, SESSION, VERSION, is_modern},
         jsonrpc::{
             self, INVALID_REQUEST, Line, MISMATCH, Message, NOT_FORWARDED, PARSE_ERROR, Token,
@@ -57,9 +57,7 @@ const RESUMED: Duration = Duration::from_secs(60);
 static ONCE: [HeaderName; 6] = [VERSION, METHOD, NAME, SESSION, KEY, LAST_EVENT];
 
 /// The listener's door to the guard.
-pub(crate) struct HttpDoor<B>(Arc<DoorState<B>>);
-
-struct DoorState<B> {
+pub(crate) struct HttpDoor<B> {
     guard: Arc<Guard>,
     behind: B,
     access: Access,
@@ -68,46 +66,37 @@ struct DoorState<B> {
     places: Arc<Semaphore>,
 }
 
-impl<B> Clone for HttpDoor<B> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<B: Backend> HttpDoor<B> {
-    pub(crate) fn new(guard: Arc<Guard>, behind: B, mut access: Access) -> Self {
-        access.once = &ONCE;
-        let (running, sessions) = (Running::default(), Sessions::default());
-        let places = Arc::new(Semaphore::new(MOST));
-        Self(Arc::new(DoorState { guard, behind, access, running, sessions, places }))
-    }
-}
-
-impl<B: Backend> listener::Door for HttpDoor<B> {
+impl<B: Backend> listener::Door for Arc<HttpDoor<B>> {
     fn access(&self) -> Option<&Access> {
-        Some(&self.0.access)
+        Some(&self.access)
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Answered {
         let (head, body) = request.into_parts();
-        let inside = &self.0;
-        let body = match inside.read(&head, body).await {
+        let body = match self.read(&head, body).await {
             Ok(body) => body,
             Err((status, why)) => return refused(status, "null", INVALID_REQUEST, &why),
         };
-        let is_message = head.method == Method::POST && head.uri.path() == inside.behind.path();
-        if is_message && inside.guard.mode != Mode::Off {
-            inside.message(head, body).await
+        let is_message = head.method == Method::POST && head.uri.path() == self.behind.path();
+        if is_message && self.guard.mode != Mode::Off {
+            self.message(head, body).await
         } else {
             if !B::IS_COMMAND && head.headers.contains_key(LAST_EVENT) {
-                inside.running.settled(&home(&inside.via(&head)), RESUMED).await;
+                self.running.settled(&home(&self.via(&head)), RESUMED).await;
             }
-            inside.behind.other(Request::from_parts(head, body)).await
+            self.behind.other(Request::from_parts(head, body)).await
         }
     }
 }
 
-impl<B: Backend> DoorState<B> {
+impl<B: Backend> HttpDoor<B> {
+    pub(crate) fn new(guard: Arc<Guard>, behind: B, mut access: Access) -> Arc<Self> {
+        access.once = &ONCE;
+        let (running, sessions) = (Running::default(), Sessions::default());
+        let places = Arc::new(Semaphore::new(MOST));
+        Arc::new(Self { guard, behind, access, running, sessions, places })
+    }
+
     /// The body of a request that may be answered.
     ///
     /// # Errors
@@ -187,18 +176,16 @@ impl<B: Backend> DoorState<B> {
                 respond(StatusCode::ACCEPTED, Bytes::new())
             }
             (Some("initialize"), _) => {
-                let begun = Instant::now();
-                self.guard.watching.on_request(&read);
+                let (begun, client) = (Instant::now(), params::initializes(&read));
+                self.guard.watching.know(client.as_deref());
                 let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
-                if let Some(session) = Via::session_in(&self.guard.server, answer.headers()) {
-                    self.sessions.begin(session, begun, params::initializes(&read), &via);
+                let begins = Via::at(&self.guard.server, None, answer.headers());
+                if let Some(session) = begins.session {
+                    self.sessions.begin(session, begun, client, &via);
                 }
                 answer
             }
-            _ => {
-                self.guard.watching.on_request(&read);
-                self.behind.other(Request::from_parts(head, body.clone())).await
-            }
+            _ => self.behind.other(Request::from_parts(head, body.clone())).await,
         }
     }
 
@@ -226,7 +213,7 @@ impl<B: Backend> DoorState<B> {
             let mut ids = ids.filter(|id| self.running.has(None, id));
             ids.next().is_some()
         };
-        if self.guard.mode == Mode::Enforce && (matches!(asks, Asks::Tool) || cancels()) {
+        if self.guard.mode == Mode::Enforce && (asks.is_none() || cancels()) {
             let refusals = answer::refusals(&batch::asked(&body), INVALID_REQUEST, WHY);
             return respond(StatusCode::BAD_REQUEST, refusals.unwrap_or_default());
         }
@@ -298,9 +285,7 @@ impl<B: Backend> DoorState<B> {
         let answer = answer.await.unwrap_or_else(|_| respond(StatusCode::ACCEPTED, Bytes::new()));
         self.behind.kept(&headers, answer, &watched)
     }
-}
 
-impl<B> DoorState<B> {
     /// A call that may change something and has no strong id, as equal ones see it.
     fn unnamed(&self, request: &CallRequest, via: &Via) -> Option<Call> {
         let (tool, identity) = (&*request.call.tool, &request.identity);
@@ -327,7 +312,7 @@ impl<B> DoorState<B> {
             place: via.place().into(),
             credential: via.credential,
             others: via.others.clone(),
-            since: via.has_credential().then(|| self.sessions.began(via.session()?)).flatten(),
+            since: via.credential.and_then(|_| self.sessions.began(via.session()?)),
             weak_id,
             joins_after: self.guard.equal_calls.joins_after(&request.arguments).filter(|_| joins),
         })

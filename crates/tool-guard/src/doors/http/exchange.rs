@@ -6,21 +6,20 @@ use super::{
 use crate::{
     engine::{
         answer,
-        backend::Backend,
         failure::Failure,
         options::Mode,
         out::{Outgoing, Sent},
         presence::Watched,
         proxy::Proxy,
-        server_event::{EventStream, Posted, ServerEvent, next_of},
+        server_event::{Backend, EventStream, Posted, ServerEvent, next_of},
     },
-    front::events::{EVENTS, are_taken, ended, event},
+    front::events::{are_taken, ended, event, is_event_stream},
     wire::{
-        guess::answered,
         http_names::{KEY, NAME, PARAM, is_modern, remove, status_of},
         jsonrpc::{self, NOT_FORWARDED, Token},
         lines::Item,
         params::cancelled,
+        scan::answered,
     },
 };
 use bytes::Bytes;
@@ -301,10 +300,7 @@ impl<B: Backend> CallExchange<B> {
                 self.proxy.on_failed(&open.id, Failure::UNANSWERED);
             }
             Some(ServerEvent::Head(status, headers)) => {
-                let media = headers.get(CONTENT_TYPE);
-                let is_stream =
-                    media.is_some_and(|it| it.as_bytes().starts_with(EVENTS.as_bytes()));
-                if is_stream && self.reply.is_waiting() {
+                if is_event_stream(&headers) && self.reply.is_waiting() {
                     self.reply.stream(status, Some(headers));
                 } else {
                     self.head = Some((status, headers));

@@ -53,13 +53,11 @@ pub(crate) struct Reply(State);
 enum State {
     /// Nothing was sent.
     Waiting(oneshot::Sender<Answered>),
-    /// The head was sent, and events may follow. At the end, `told` says to `received` that the client got all of them.
-    Streaming {
-        events: mpsc::Sender<Bytes>,
-        told: oneshot::Sender<()>,
-        received: oneshot::Receiver<()>,
-    },
-    /// All was sent; the client may not have got it yet.
+    /// The head was sent, and events may follow.
+    Streaming(mpsc::Sender<Bytes>),
+    /// All events were sent; the client has taken them when the channel is empty.
+    Streamed(mpsc::Sender<Bytes>),
+    /// A whole body was sent; the client may not have got it yet.
     Sent(oneshot::Receiver<()>),
     /// Nothing more will be known about the client.
     Over,
@@ -75,7 +73,7 @@ impl Reply {
     }
 
     pub(crate) const fn is_streaming(&self) -> bool {
-        matches!(self.0, State::Streaming { .. })
+        matches!(self.0, State::Streaming(_))
     }
 
     /// The place of the response, unless something was sent already.
@@ -93,7 +91,6 @@ impl Reply {
     pub(crate) fn stream(&mut self, status: StatusCode, headers: Option<HeaderMap>) {
         let Some(response) = self.response() else { return };
         let (events, mut waiting) = mpsc::channel(WAITING);
-        let (told, received) = oneshot::channel();
         let events_of = poll_fn(move |cx| waiting.poll_recv(cx).map(|it| it.map(Ok)));
         let mut answer = Response::new(body_of(events_of));
         *answer.status_mut() = status;
@@ -101,26 +98,23 @@ impl Reply {
         answer.headers_mut().remove(CONTENT_LENGTH);
         // A client that has left gets nothing.
         let _ = response.send(answer);
-        self.0 = State::Streaming { events, told, received };
+        self.0 = State::Streaming(events);
     }
 
     /// Sends a part of the stream. If too much is held for other clients, the stream ends in its place.
     pub(crate) async fn event(&mut self, bytes: Bytes) {
-        let State::Streaming { events, .. } = &self.0 else { return };
+        let State::Streaming(events) = &self.0 else { return };
         match hold(bytes) {
             Ok(bytes) => drop(events.send(bytes).await),
-            Err(NoRoom) => {
-                if let State::Streaming { received, .. } = mem::replace(&mut self.0, State::Over) {
-                    self.0 = State::Sent(received);
-                }
-            }
+            // The sender is gone: the client will not have received it.
+            Err(NoRoom) => self.0 = State::Sent(oneshot::channel().1),
         }
     }
 
     /// Whether the stream has room for another part.
     pub(crate) fn has_room(&self) -> bool {
         match &self.0 {
-            State::Streaming { events, .. } => events.capacity() > 0 || events.is_closed(),
+            State::Streaming(events) => events.capacity() > 0 || events.is_closed(),
             _ => true,
         }
     }
@@ -160,20 +154,11 @@ impl Reply {
 
     /// Ends the response without another message.
     pub(crate) fn close(&mut self) {
-        match mem::replace(&mut self.0, State::Over) {
-            State::Streaming { events, told, received } => {
-                self.0 = State::Sent(received);
-                tokio::spawn(async move {
-                    // The client has taken everything when the channel is empty.
-                    let all = events.max_capacity();
-                    if events.reserve_many(all).await.is_ok() {
-                        let _ = told.send(());
-                    }
-                });
-            }
-            State::Sent(received) => self.0 = State::Sent(received),
-            State::Waiting(_) | State::Over => {}
-        }
+        self.0 = match mem::replace(&mut self.0, State::Over) {
+            State::Streaming(events) => State::Streamed(events),
+            State::Waiting(_) => State::Over,
+            other => other,
+        };
     }
 
     /// Waits for news of the client.
@@ -183,16 +168,20 @@ impl Reply {
                 response.closed().await;
                 ClientEvent::Left
             }
-            State::Streaming { events, .. } if events.capacity() == 0 => {
+            State::Streaming(events) if events.capacity() == 0 => {
                 if events.reserve().await.is_ok() {
                     return ClientEvent::Room;
                 }
                 ClientEvent::Left
             }
-            State::Streaming { events, .. } => {
+            State::Streaming(events) => {
                 events.closed().await;
                 ClientEvent::Left
             }
+            State::Streamed(events) => match events.reserve_many(events.max_capacity()).await {
+                Ok(_) => ClientEvent::Received,
+                Err(_) => ClientEvent::Left,
+            },
             State::Sent(received) => match received.await {
                 Ok(()) => ClientEvent::Received,
                 Err(_) => ClientEvent::Left,

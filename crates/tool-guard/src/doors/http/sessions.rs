@@ -1,6 +1,7 @@
 //! Who began the sessions, and with which credentials their callers go on.
 use crate::engine::identity::Via;
-use std::{collections::HashMap, sync::Mutex};
+use indexmap::IndexMap;
+use std::sync::Mutex;
 use tokio::time::Instant;
 use tr_core::{canonical::Digest, internal::lock};
 
@@ -12,13 +13,12 @@ const MOST_CREDENTIALS: usize = 8;
 
 /// The sessions that the guard knows, by their names.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<HashMap<Box<str>, Session>>);
+pub(super) struct Sessions(Mutex<IndexMap<Box<str>, Session>>);
 
 #[derive(Debug)]
 struct Session {
     /// When it began; `None` if the guard has not seen that.
     begun: Option<Instant>,
-    since: Instant,
     /// Its client, as `name/version`.
     client: Option<Box<str>>,
     /// Who began it.
@@ -96,15 +96,14 @@ impl Session {
     fn of(via: &Via) -> Self {
         let (caller, credentials) = (via.caller().into(), via.credential.into_iter().collect());
         let credentials = Some(credentials);
-        Self { begun: None, since: Instant::now(), client: None, caller, credentials }
+        Self { begun: None, client: None, caller, credentials }
     }
 }
 
-fn add(all: &mut HashMap<Box<str>, Session>, name: Box<str>, session: Session) {
+fn add(all: &mut IndexMap<Box<str>, Session>, name: Box<str>, session: Session) {
+    all.shift_remove(&name);
     if all.len() == MOST_SESSIONS {
-        let oldest = all.iter().min_by_key(|(_, session)| session.since);
-        let oldest = oldest.map(|(name, _)| name.clone());
-        oldest.and_then(|oldest| all.remove(&oldest));
+        all.shift_remove_index(0);
     }
     all.insert(name, session);
 }

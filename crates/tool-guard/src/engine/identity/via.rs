@@ -24,7 +24,7 @@ pub(crate) struct Via {
     /// Who calls, if the request has a credential.
     pub(crate) credential: Option<Digest>,
     /// The session, if there is one.
-    pub(super) session: Option<Box<str>>,
+    pub(crate) session: Option<Box<str>>,
     /// The key in the request's header; an error if it is no text.
     pub(super) key: Option<Result<Box<str>, Utf8Error>>,
     /// Its connection if it has no session: it tells clients without a credential apart.
@@ -53,13 +53,8 @@ impl Via {
         Self { caller: caller.into(), is_of_other: !is_its, others, ..self }
     }
 
-    /// The name of a session that a server begins with these headers.
-    pub(crate) fn session_in(server: &str, headers: &HeaderMap) -> Option<Box<str>> {
-        Self::at(server, None, headers).session
-    }
-
-    /// Some servers take a credential in the query.
-    fn at(server: &str, query: Option<&str>, headers: &HeaderMap) -> Self {
+    /// What these headers say. Some servers take a credential in the query.
+    pub(crate) fn at(server: &str, query: Option<&str>, headers: &HeaderMap) -> Self {
         let key = blake3::derive_key("tool-guard 2026 callers of an MCP server", server.as_bytes());
         let digest = |names: &[HeaderName]| {
             let mut hasher = blake3::Hasher::new_keyed(&key);
@@ -121,11 +116,6 @@ impl Via {
     /// Names the session or the connection.
     pub(crate) fn place(&self) -> &str {
         self.session().unwrap_or(&self.connection)
-    }
-
-    /// Whether the request has a credential.
-    pub(crate) const fn has_credential(&self) -> bool {
-        self.credential.is_some()
     }
 
     /// Names the caller.

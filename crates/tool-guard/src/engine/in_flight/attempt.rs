@@ -3,6 +3,7 @@ use crate::{
     engine::{failure::Ending, limits::Limits, unknowns::Equals},
     wire::jsonrpc::Token,
 };
+use indexmap::IndexMap;
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
@@ -126,30 +127,16 @@ impl PendingAnswer {
 /// The newest abandoned attempts, and the client's progress tokens among theirs.
 #[derive(Debug, Default)]
 pub(super) struct Late {
-    pub(super) attempts: HashMap<Token, (PendingAnswer, bool)>,
-    pub(super) order: VecDeque<Token>,
+    pub(super) attempts: IndexMap<Token, (PendingAnswer, bool)>,
     pub(super) tokens: VecDeque<Token>,
 }
 
 impl Late {
     pub(super) fn remember(&mut self, wire_id: Token, owed: PendingAnswer, pass: bool) {
-        if self.order.len() == LATE
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.attempts.remove(&oldest);
+        if self.attempts.len() == LATE {
+            self.attempts.shift_remove_index(0);
         }
-        self.order.push_back(wire_id.clone());
         self.attempts.insert(wire_id, (owed, pass));
-    }
-
-    pub(super) fn take(&mut self, wire_id: &Token) -> Option<(PendingAnswer, bool)> {
-        let found = self.attempts.remove(wire_id)?;
-        self.order.retain(|id| id != wire_id);
-        Some(found)
-    }
-
-    pub(super) fn knows(&self, wire_id: &Token) -> bool {
-        self.attempts.contains_key(wire_id)
     }
 
     pub(super) fn remember_token(&mut self, token: Option<Token>) {
@@ -158,10 +145,6 @@ impl Late {
             self.tokens.pop_front();
         }
         self.tokens.push_back(token);
-    }
-
-    pub(super) fn knows_token(&self, token: &Token) -> bool {
-        self.tokens.contains(token)
     }
 }
 

@@ -8,9 +8,8 @@ use crate::{
     engine::answer,
     wire::{
         batch::{self, Asked},
-        guess::Guess,
         jsonrpc::{self, Token},
-        scan,
+        scan::{self, Guess},
     },
 };
 use bytes::Bytes;
@@ -20,7 +19,7 @@ const TOO_MANY: &str = "too many requests are open: this one was not forwarded";
 impl Proxy {
     /// Whether the server may send another answer under this id.
     pub(super) fn is_taken(&self, id: &Token) -> bool {
-        self.requests.contains(id) || self.wire.lock().in_flight.may_be_answered(id)
+        self.requests.open.contains_key(id) || self.wire.lock().in_flight.may_be_answered(id)
     }
 
     /// Forwards a line with these requests of the client's; returns the refusal if there are too many.
@@ -59,14 +58,6 @@ impl Proxy {
             self.to_server.line(&jsonrpc::splice(line, &parts));
         }
         Ok(())
-    }
-
-    /// Forwards one request.
-    pub(super) fn forward_one(&mut self, line: &[u8], asked: Asked) {
-        let id = String::from_utf8_lossy(&line[asked.place.clone()]).into_owned();
-        if let Err(why) = self.forward(line, vec![asked]) {
-            self.refuse(&id, OVERLOADED, why);
-        }
     }
 
     /// Forwards a line that is no valid JSON and calls no tool. The server may read it all the same.

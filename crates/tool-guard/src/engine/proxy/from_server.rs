@@ -1,5 +1,5 @@
 //! Decides what the proxy does with each line of the server: answers and progress go to the call that waits for them,
-//! the rest to the client. Also ends what waits for a server that crashed or ended.
+//! the rest to the client. Also ends what waits for a server that crashed or ended, and the calls that a host runs itself.
 use super::{CONNECTION_CLOSED, Proxy, relayed, requests::Open, too_long};
 use crate::{
     engine::{
@@ -12,19 +12,19 @@ use crate::{
     wire::{
         batch,
         elements::unchecked_elements,
-        guess::Guess,
         jsonrpc::{self, LIST_CHANGED, Line, Message, Token},
         lines::{Item, Oversized},
         mark,
         params::Params,
-        scan,
+        scan::{self, Guess},
     },
 };
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use std::ops::Range;
 use tokio::time::Instant;
 use tool_reliability::{idempotency::Resolution, telemetry::TARGET};
-use tr_core::{Ran, ToolOutcome, internal::lock};
+use tr_core::{Effect, Ran, ToolOutcome, internal::lock};
 
 /// What reads a message of a batch, besides the client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,7 +150,7 @@ impl Proxy {
 
     /// Handles an answer to a request that is no tool call; returns that request.
     fn on_others_answer(&mut self, id: &Token, message: &Message<'_>) -> Option<Open> {
-        let open = self.requests.take(id)?;
+        let open = self.requests.open.remove(id)?;
         if let Some(result) = message.result.filter(|_| open.is_list) {
             lock(&self.effects).learn(result);
         }
@@ -186,7 +186,7 @@ impl Proxy {
         };
         match answered {
             Some(id) if self.wire.lock().in_flight.knows(&id) => Concern::Call,
-            Some(id) if self.requests.contains(&id) => Concern::Guard,
+            Some(id) if self.requests.open.contains_key(&id) => Concern::Guard,
             _ => Concern::None,
         }
     }
@@ -209,7 +209,7 @@ impl Proxy {
     /// Handles an answer that is no valid JSON: `NaN`, raw control characters, a duplicate name. It passes
     /// once, unchanged.
     fn on_opaque_answer(&mut self, line: &Bytes, guess: Guess) {
-        if let Some(open) = self.requests.take(&guess.id) {
+        if let Some(open) = self.requests.open.remove(&guess.id) {
             return self.pass_to_client(&open.answer(line, guess.place));
         }
         let outcome = guessed::guessed(line, &guess, false);
@@ -275,7 +275,7 @@ impl Proxy {
         if line.asks {
             return self.pass_to_server(&too_long(line, line.id.as_deref()));
         }
-        if let Some(open) = self.requests.take(&id) {
+        if let Some(open) = self.requests.open.remove(&id) {
             let id = open.client_id().or(line.id.as_deref());
             return self.pass_to_client(&too_long(line, id));
         }
@@ -313,7 +313,7 @@ impl Proxy {
 
     /// Ends a request that is no tool call; `false` if there is none under this id.
     pub(crate) fn on_request_failed(&mut self, id: &Token, why: &str) -> bool {
-        let Some(open) = self.requests.take(id) else { return false };
+        let Some(open) = self.requests.open.remove(id) else { return false };
         let text = id.to_json();
         let client = open.client_id().unwrap_or(&text).to_owned();
         self.refuse(&client, CONNECTION_CLOSED, why);
@@ -353,5 +353,21 @@ impl Proxy {
         drop(wire);
         self.to_server.clear();
         self.close_requests();
+    }
+
+    /// The host says what a tool does.
+    pub(crate) fn learn(&self, tool: &str, effect: Option<Effect>) {
+        let said = effect.filter(|effect| *effect != Effect::Mutating);
+        lock(&self.effects).list(tool.into(), said, effect == Some(Effect::Mutating));
+    }
+
+    /// The host has made the call, with this result.
+    pub(crate) fn on_host_end(&mut self, id: &Token, result: &RawValue) {
+        self.end_attempt(id, None, |kept| answer::of_result(result, kept));
+    }
+
+    /// The host waits for the call no longer.
+    pub(crate) fn cancel(&self, id: &Token) {
+        self.wire.lock().in_flight.cancel(id);
     }
 }

@@ -63,14 +63,6 @@ impl Requests {
         }
     }
 
-    pub(super) fn contains(&self, wire_id: &Token) -> bool {
-        self.open.contains_key(wire_id)
-    }
-
-    pub(super) fn take(&mut self, wire_id: &Token) -> Option<Open> {
-        self.open.remove(wire_id)
-    }
-
     /// How many more are remembered.
     pub(super) fn room(&self) -> usize {
         MAX_REQUESTS.saturating_sub(self.open.len())

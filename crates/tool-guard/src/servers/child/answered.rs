@@ -1,8 +1,11 @@
 //! The responses to requests that are no guarded calls.
 use crate::{
     engine::{
-        answer, backend::refused, failure::Failure, guard::Guard, proxy::too_long,
-        server_event::ServerEvent,
+        answer,
+        failure::Failure,
+        guard::Guard,
+        proxy::too_long,
+        server_event::{ServerEvent, refused},
     },
     front::{
         body::{Answered, respond},
@@ -10,8 +13,9 @@ use crate::{
     },
     servers::connection::Post,
     wire::{
-        batch, guess,
+        batch,
         jsonrpc::{self, Line, NOT_FORWARDED},
+        scan,
     },
 };
 use bytes::Bytes;
@@ -78,9 +82,9 @@ pub(super) async fn answered(
         let Some(heard) = post.next().await else { return empty(StatusCode::ACCEPTED) };
         match heard {
             ServerEvent::Message { line, .. }
-                if asked.requests == 1 && guess::answered(&line).is_some() =>
+                if asked.requests == 1 && scan::answered(&line).is_some() =>
             {
-                let mut answer = respond(StatusCode::OK, heard_line(guard, line.clone()));
+                let mut answer = respond(StatusCode::OK, guard.overheard(&line));
                 if let Some(code) = error_code(&line) {
                     answer.extensions_mut().insert(IsError(code));
                 }
@@ -104,15 +108,11 @@ pub(super) async fn answered(
     let events = futures_util::stream::iter(first).chain(post);
     stream(events.filter_map(move |heard| {
         let line = match heard {
-            ServerEvent::Message { line, .. } => Some(heard_line(&guard, line)),
+            ServerEvent::Message { line, .. } => Some(guard.overheard(&line)),
             heard => failure_line(&id, &heard),
         };
         std::future::ready(line.map(|line| Ok(event(&line, None))))
     }))
-}
-
-fn heard_line(guard: &Guard, line: Bytes) -> Bytes {
-    guard.overheard(&line).unwrap_or(line)
 }
 
 /// The answer to a request that the server does not answer.

@@ -1,8 +1,8 @@
 //! Requests of the protocol without sessions: all clients share a child.
 use super::{
-    Pool,
+    Children,
     answered::{self, Asked, answered, not_started, of_sessions},
-    session::{self, caller},
+    session::caller,
 };
 use crate::{
     front::body::Answered,
@@ -14,7 +14,7 @@ use hyper::HeaderMap;
 use std::io;
 use tr_core::{Ran, internal::lock};
 
-impl Pool {
+impl Children {
     /// The child of requests without a session, for one with these headers.
     pub(super) fn child(&self, headers: &HeaderMap) -> io::Result<Connection> {
         let mut shared = lock(&self.shared);
@@ -57,7 +57,8 @@ impl Pool {
             lock(&self.shared).is_modern |= discovers;
             return answer;
         };
-        if discovers && session::is_of_legacy(code) && !lock(&self.shared).is_modern {
+        // A server that knows no discovery answers it with one of these, every time.
+        if discovers && matches!(code, -32602..=-32600) && !lock(&self.shared).is_modern {
             // Other codes may be of this request alone.
             if code == METHOD_NOT_FOUND {
                 let mut shared = lock(&self.shared);

@@ -1,5 +1,5 @@
 //! The events of a stream that a client may have missed: no I/O.
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -63,11 +63,9 @@ impl Replay {
     pub(super) fn push(&mut self, event: &[u8], read: Option<u64>, now: Instant) {
         self.last += 1;
         let id = format!("id: {}-{}\n", self.stream, self.last);
-        let mut bytes = BytesMut::with_capacity(id.len() + event.len());
-        bytes.extend_from_slice(id.as_bytes());
-        bytes.extend_from_slice(event);
+        let bytes = Bytes::from([id.as_bytes(), event].concat());
         self.bytes += bytes.len();
-        self.events.push_back(Event { bytes: bytes.freeze(), at: now });
+        self.events.push_back(Event { bytes, at: now });
         self.trim(read, now);
     }
 

@@ -12,7 +12,7 @@ use crate::{
     front::{
         access::TOKEN,
         body::{Answered, EndsAtOnce},
-        events::{EVENTS, event, event_headers, stream},
+        events::{event, event_headers, is_event_stream, stream},
     },
     servers::connection::{Connection, Post},
     wire::http_names::is_from,
@@ -21,7 +21,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream::iter};
 use hyper::{
     HeaderMap, StatusCode,
-    header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue},
+    header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue},
 };
 use std::{
     collections::HashMap,
@@ -66,12 +66,16 @@ impl Session {
     /// Makes the response resumable, if it is a stream and the client resumes streams.
     /// `call` is cut off while no client reads its stream.
     pub(super) fn kept(&self, headers: &HeaderMap, answer: Answered, call: &Watched) -> Answered {
-        let media = answer.headers().get(CONTENT_TYPE);
-        if !is_resumable(headers) || media != Some(&EVENTS) {
+        if !is_resumable(headers) || !is_event_stream(answer.headers()) {
             return answer;
         }
         let mut streams = lock(&self.streams);
-        streams.forget_ended();
+        let ended = || streams.kept.iter().filter(|(_, kept)| kept.has_ended()).map(|it| *it.0);
+        if ended().count() >= MAX_STREAMS
+            && let Some(oldest) = ended().min()
+        {
+            streams.kept.remove(&oldest);
+        }
         streams.last += 1;
         let number = streams.last;
         let kept = Kept::new(number);
@@ -79,7 +83,7 @@ impl Session {
         drop(streams);
         let streams = self.streams.clone();
         kept.watch(call);
-        kept.keep(answer, true, move || {
+        kept.keep(answer, move || {
             lock(&streams).kept.remove(&number);
         })
     }
@@ -125,16 +129,6 @@ impl Session {
 }
 
 impl Streams {
-    /// Forgets the oldest stream that has ended, if there are too many.
-    fn forget_ended(&mut self) {
-        let ended = || self.kept.iter().filter(|(_, kept)| kept.has_ended()).map(|it| *it.0);
-        if ended().count() >= MAX_STREAMS
-            && let Some(oldest) = ended().min()
-        {
-            self.kept.remove(&oldest);
-        }
-    }
-
     fn unfinished(&self) -> usize {
         self.kept.values().filter(|kept| !kept.has_ended()).count()
     }
@@ -143,11 +137,6 @@ impl Streams {
 /// Whether this client resumes the streams of its requests.
 pub(super) fn is_resumable(headers: &HeaderMap) -> bool {
     is_from(headers, RESUMES)
-}
-
-/// Whether a server that knows no discovery answers it with this error, every time.
-pub(super) const fn is_of_legacy(code: i64) -> bool {
-    matches!(code, -32602..=-32600)
 }
 
 /// Whose session a request with these headers begins. Cookies do not count: proxies set and change them meanwhile.
@@ -191,7 +180,7 @@ impl Stream for Listening {
             }
             match ready!(Pin::new(&mut self.post).poll_next(cx)) {
                 Some(ServerEvent::Message { line, .. }) => {
-                    let line = self.guard.overheard(&line).unwrap_or(line);
+                    let line = self.guard.overheard(&line);
                     self.kept.push(&event(&line, None));
                 }
                 Some(_) => {}

@@ -5,11 +5,10 @@
 use crate::wire::{
     batch,
     elements::elements,
-    guess::Guess,
     jsonrpc::{self, Line, Message, Token},
     lines::Oversized,
     params::{Meta, Params},
-    scan,
+    scan::{self, Guess},
 };
 use bytes::Bytes;
 use serde::Deserialize;

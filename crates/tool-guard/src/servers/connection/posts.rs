@@ -13,6 +13,7 @@ use bytes::{Bytes, BytesMut};
 use hyper::{Response, StatusCode};
 use std::{
     collections::{HashMap, VecDeque},
+    mem::take,
     task::Waker,
 };
 use tr_core::{FailureInfo, Ran, Verdict};
@@ -43,12 +44,12 @@ pub(super) struct Message {
 pub(super) struct Posts {
     sharing: Sharing,
     /// Whether the requests may be those of several clients.
-    is_mixed: bool,
+    pub(super) is_mixed: bool,
     ids: Ids,
     posts: HashMap<u64, Post>,
     last: u64,
     /// The post that hears what answers no other.
-    listener: Option<u64>,
+    pub(super) listener: Option<u64>,
     /// The server's messages that no stream was open for.
     kept: VecDeque<Bytes>,
     kept_bytes: usize,
@@ -62,7 +63,7 @@ pub(super) struct Posts {
     /// Posts of clients that read too slowly for what was last said.
     slow: Vec<u64>,
     /// Why the server answers nothing any more.
-    gone: Option<Gone>,
+    pub(super) gone: Option<Gone>,
     /// Posts that wait for room.
     waiting: Vec<Waker>,
 }
@@ -128,28 +129,19 @@ impl Posts {
         number
     }
 
-    /// From now on the requests may be those of several clients.
-    pub(super) const fn mix(&mut self) {
-        self.is_mixed = true;
-    }
-
     /// Listens to what answers no post; who listened before hears nothing more.
     pub(super) fn listen(&mut self) -> u64 {
         self.last += 1;
-        let post = Post { from: self.queued, is_listener: true, ..Post::default() };
-        self.posts.insert(self.last, post);
+        let mut post = Post { from: self.queued, is_listener: true, ..Post::default() };
         if let Some(before) = self.listener.replace(self.last)
             && let Some(before) = self.posts.get_mut(&before)
         {
             before.is_listener = false;
             // What it did not take is for the next one.
-            let (heard, bytes) =
-                (std::mem::take(&mut before.heard), std::mem::take(&mut before.bytes));
+            (post.heard, post.bytes) = (take(&mut before.heard), take(&mut before.bytes));
             before.wake();
-            if let Some(post) = self.posts.get_mut(&self.last) {
-                (post.heard, post.bytes) = (heard, bytes);
-            }
         }
+        self.posts.insert(self.last, post);
         self.give_kept(self.last);
         self.last
     }
@@ -203,7 +195,7 @@ impl Posts {
     /// Requests that were cancelled are not answered; the answer to one that may change something is still of
     /// interest.
     fn forget_cancelled(&mut self) {
-        for (request, post) in std::mem::take(&mut self.ids.cancelled) {
+        for (request, post) in take(&mut self.ids.cancelled) {
             let mut post = self.posts.get_mut(&post);
             if let Some(post) = post.as_mut().filter(|post| post.is_mutating) {
                 post.is_cancelled = true;
@@ -237,7 +229,7 @@ impl Posts {
         let gone = self.gone.get_or_insert(why);
         self.to_server = BytesMut::new();
         for post in self.posts.values_mut() {
-            for _ in 0..std::mem::take(&mut post.open).min(1) {
+            for _ in 0..take(&mut post.open).min(1) {
                 let is_unsent = post.from >= self.written;
                 let failure = if is_unsent { gone.before() } else { gone.failure() };
                 post.heard.push_back(ServerEvent::Failed(failure));
@@ -245,10 +237,6 @@ impl Posts {
             post.wake();
         }
         self.waiting.drain(..).for_each(Waker::wake);
-    }
-
-    pub(super) const fn is_gone(&self) -> bool {
-        self.gone.is_some()
     }
 
     /// How many requests are waited for by their clients.
@@ -259,11 +247,6 @@ impl Posts {
     /// Whether the server owes an answer, also to a client that has left.
     pub(super) fn owes(&self) -> bool {
         self.posts.values().any(|post| post.open > 0)
-    }
-
-    /// Whether a stream waits for messages.
-    pub(super) const fn is_in_use(&self) -> bool {
-        self.listener.is_some()
     }
 }
 

@@ -1,4 +1,5 @@
 //! What tools of either kind answer.
+use crate::engine::failure::Failure;
 use tr_core::{BoxError, FailureInfo, Json, Ran, Verdict, chunks::ChunkSink};
 
 /// The longest answer of a tool, in bytes.
@@ -13,24 +14,19 @@ pub(super) fn content(text: &str) -> Option<Json> {
     Some(json.unwrap_or_else(|| serde_json::Value::from(text).into()))
 }
 
-/// The answer is longer than the guard reads.
-#[derive(Debug, thiserror::Error)]
-#[error("the tool's answer is longer than {MOST} bytes")]
-pub(super) struct TooLong(#[source] FailureInfo);
-
-impl TooLong {
-    pub(super) fn new(ran: Ran) -> Self {
-        Self(FailureInfo::new("answer_too_large", ran, Verdict::Permanent).by_layer())
-    }
+/// The answer of a tool that `ran` is longer than the guard reads.
+pub(super) fn too_long(ran: Ran) -> Failure {
+    let facts = FailureInfo::new("answer_too_large", ran, Verdict::Permanent).by_layer();
+    Failure::said(format!("the tool's answer is longer than {MOST} bytes"), facts)
 }
 
 /// Adds to an answer of a tool that `ran`.
 ///
 /// # Errors
 /// If the whole would be longer than [`MOST`].
-pub(super) fn grow(all: &mut Vec<u8>, data: &[u8], ran: Ran) -> Result<(), TooLong> {
+pub(super) fn grow(all: &mut Vec<u8>, data: &[u8], ran: Ran) -> Result<(), Failure> {
     if all.len() + data.len() > MOST {
-        return Err(TooLong::new(ran));
+        return Err(too_long(ran));
     }
     all.extend_from_slice(data);
     Ok(())

@@ -1,5 +1,5 @@
 //! A tool that is a command: params are on its standard input, what it prints is its answer.
-use super::answer::{Lines, MOST, TooLong, content};
+use super::answer::{Lines, MOST, content, too_long};
 use crate::{
     files::{in_path, is_program},
     secrets::without,
@@ -89,7 +89,7 @@ pub(super) async fn call(
         }
     };
     if status.success() && !is_whole {
-        return Err(TooLong::new(Ran::Yes).into());
+        return Err(too_long(Ran::Yes).into());
     }
     let text = String::from_utf8_lossy(&output);
     if status.success() {

@@ -25,9 +25,7 @@ use tr_core::{
 const QUOTED: usize = 2_000;
 
 /// One endpoint.
-pub(super) struct HttpTool(Arc<Target>);
-
-struct Target {
+pub(super) struct HttpTool {
     client: Client<Connector, Full<Bytes>>,
     url: Uri,
     method: Method,
@@ -42,7 +40,7 @@ impl HttpTool {
         method: &str,
         extra: &[(&str, String)],
         trust: &mut Trust,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<Arc<Self>> {
         let url: Uri =
             url.parse().with_context(|| format!("`url` {url:?} is not a valid address"))?;
         let mut headers = HeaderMap::new();
@@ -61,26 +59,24 @@ impl HttpTool {
         headers.insert(CONTENT_TYPE, json);
         let client = trust.connector(&url)?.client();
         let method = method.parse().context("`method` is not a valid HTTP method")?;
-        Ok(Self(Arc::new(Target { client, url, method, headers })))
+        Ok(Arc::new(Self { client, url, method, headers }))
     }
 
     pub(super) fn call(
-        &self,
+        self: &Arc<Self>,
         call: ToolCall,
     ) -> impl Future<Output = Result<ToolOutcome, BoxError>> + Send + use<> {
-        let target = self.0.clone();
+        let tool = self.clone();
         async move {
-            let request = target.request(&call).map_err(NotSent::new)?;
-            match target.client.request(request).await {
+            let request = tool.request(&call).map_err(NotSent::new)?;
+            match tool.client.request(request).await {
                 Err(error) if was_not_sent(&error) => Err(NotSent::new(error).into()),
                 Err(error) => Err(error.into()),
                 Ok(response) => answer(response, &call).await,
             }
         }
     }
-}
 
-impl Target {
     fn request(&self, call: &ToolCall) -> Result<Request<Full<Bytes>>, BoxError> {
         let parts = call.parts();
         let body = Bytes::copy_from_slice(parts.params.get().as_bytes());

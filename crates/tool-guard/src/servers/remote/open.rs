@@ -132,7 +132,7 @@ impl Open {
 /// A message for the server.
 #[derive(Clone)]
 pub(super) struct Message {
-    pub(super) upstream: Upstream,
+    pub(super) upstream: Arc<Upstream>,
     pub(super) headers: Headers,
     pub(super) body: Bytes,
     /// The attempt of a call that it begins.
@@ -159,7 +159,8 @@ impl Message {
 
     fn events(&self, headers: HeaderMap) -> BoxStream<'static, ServerEvent> {
         let (body, attempt) = (self.body.clone(), self.attempt.clone());
-        self.upstream.events(Posted { headers, body, attempt }, self.is_sent.clone()).boxed()
+        let posted = Posted { headers, body, attempt };
+        self.upstream.events(None, posted, self.is_sent.clone()).boxed()
     }
 
     fn lacks_header(&self, refusal: &Response<Bytes>) -> bool {
@@ -200,7 +201,7 @@ impl Message {
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list", "params": params });
         let body = Bytes::from(body.to_string());
         let posted = Posted { headers: self.headers.of(&body), body, attempt: None };
-        let mut heard = pin!(self.upstream.events(posted, Arc::default()));
+        let mut heard = pin!(self.upstream.events(None, posted, Arc::default()));
         loop {
             match heard.next().await? {
                 ServerEvent::Message { line, answers: true, .. } => {

@@ -11,7 +11,7 @@ use hyper::{
     Method, StatusCode,
     header::{ACCEPT, HeaderValue},
 };
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 use tokio::time::sleep;
 
 /// How long before it is opened again, unless the server says how long.
@@ -30,11 +30,11 @@ fn is_final(status: StatusCode) -> bool {
 
 /// The server's own messages in this session: a server without them refuses the request.
 pub(super) fn own_stream(
-    upstream: Upstream,
+    upstream: Arc<Upstream>,
     headers: Headers,
 ) -> impl Stream<Item = ServerEvent> + Send {
     struct Own {
-        upstream: Upstream,
+        upstream: Arc<Upstream>,
         headers: Headers,
         now: Option<Events>,
         /// The last event's id, after which the stream goes on.
@@ -58,7 +58,7 @@ pub(super) fn own_stream(
                 let get = own.upstream.request(Method::GET, headers, Bytes::new());
                 match own.upstream.pass(&get, false).await {
                     Ok(response) if response.status().is_success() => {
-                        own.now = Some(own.upstream.events_of(response.into_body()));
+                        own.now = Some(Events::new(response.into_body(), own.upstream.max_line));
                         own.failures = Some(0);
                     }
                     // It has none, or the session is gone.

@@ -8,17 +8,16 @@ use crate::{
     engine::{
         failure::Failure,
         guard::Guard,
-        options::Options,
+        options::{Mode, Options},
         out::Outgoing,
         server_event::{EventStream, ServerEvent, next_of},
     },
     servers::upstream::{Upstream, is_protocol_refusal},
     wire::{
-        guess::answered,
         http_names::SESSION,
         jsonrpc::{self, Line, Token, error_code, string},
-        lines::Item,
         params::cancelled,
+        scan::answered,
         until::until,
     },
 };
@@ -32,9 +31,10 @@ use tr_core::{FailureInfo, Ran, Verdict};
 /// How long messages wait for a sign that `notifications/initialized` has reached the server.
 const REACHED: Duration = Duration::from_secs(2);
 
-/// The talk with the server.
-pub(super) struct Talk {
-    upstream: Upstream,
+/// A server at an address, for one client.
+pub(crate) struct Remote {
+    pub(super) mode: Mode,
+    upstream: Arc<Upstream>,
     headers: Headers,
     /// The client's `initialize`, and its id.
     initialize: Option<(Bytes, Token)>,
@@ -45,17 +45,20 @@ pub(super) struct Talk {
     /// How long a request may take.
     patience: Duration,
     open: Vec<(Open, EventStream)>,
+    /// Errors by which the server refused calls that did not run, for the client.
+    pub(super) refusals: Vec<(Token, Bytes)>,
 }
 
-impl Talk {
-    /// With the server of the options.
+impl Remote {
+    /// The server of the options.
     ///
     /// # Errors
     /// If its address, or the file of headers for it, cannot be used.
-    pub(super) fn new(options: &Options, guard: &Guard) -> anyhow::Result<Self> {
+    pub(crate) fn new(options: &Options, guard: &Guard) -> anyhow::Result<Self> {
         let own = Own::of(options.http.header_file.as_deref())?;
         let effects = guard.effects.clone();
         Ok(Self {
+            mode: options.mode,
             upstream: Upstream::new(&options.http, guard.statuses.clone(), options.max_line)?,
             headers: Headers { own, session: None, version: None, effects },
             initialize: None,
@@ -63,18 +66,8 @@ impl Talk {
             held: None,
             patience: guard.limits.idle,
             open: Vec::new(),
+            refusals: Vec::new(),
         })
-    }
-
-    /// Reads a line of the client's: its `initialize` is repeated if the session is lost.
-    pub(super) fn on_client(&mut self, item: &Item) {
-        let Item::Line(line) = item else { return };
-        if let Line::One(message) = jsonrpc::read(line)
-            && message.is_initialize()
-            && let Some(id) = message.token()
-        {
-            self.initialize = Some((line.clone(), id));
-        }
     }
 
     /// Sends a message.
@@ -93,7 +86,7 @@ impl Talk {
                 // It was not sent, and is not any more.
                 Some(at) => {
                     let unsent = held.messages.remove(at);
-                    self.fail(unsent, Failure::CANCELLED_BEFORE);
+                    self.fail_unsent(unsent, Failure::CANCELLED_BEFORE);
                 }
                 None => held.messages.push(outgoing),
             }
@@ -133,6 +126,9 @@ impl Talk {
             Some("initialize") => {
                 open.kind = Kind::Begins;
                 self.forget_session();
+                // It is repeated if the session is lost.
+                let id = open.id.clone();
+                self.initialize = id.map(|id| (line.clone(), id)).or(self.initialize.take());
             }
             Some("subscriptions/listen") => open.kind = Kind::Subscription,
             _ => {}
@@ -159,7 +155,7 @@ impl Talk {
     }
 
     /// Ends a message that was not sent.
-    fn fail(&mut self, outgoing: Outgoing, failure: Failure) {
+    fn fail_unsent(&mut self, outgoing: Outgoing, failure: Failure) {
         let open = Open::of(&outgoing.line, outgoing.attempt);
         self.open.push((open, EventStream::only(ServerEvent::Failed(failure))));
     }
@@ -189,13 +185,18 @@ impl Talk {
     }
 
     /// What is heard next, and of what.
-    pub(super) async fn next(&mut self) -> (Open, Option<ServerEvent>) {
+    pub(super) async fn heard(&mut self) -> (Open, Option<ServerEvent>) {
         let deadline = self.held.as_ref().map(|held| held.until);
         let (at, heard) = tokio::select! {
             biased;
             found = next_of(&mut self.open, |(_, hearing)| hearing) => found,
             () = until(deadline), if deadline.is_some() => {
-                self.on_held_too_long();
+                if self.is_held_by(Kind::BeginsAgain) {
+                    self.forget(Kind::BeginsAgain);
+                    self.lose();
+                } else {
+                    self.release();
+                }
                 return Open::nothing();
             }
         };
@@ -249,17 +250,7 @@ impl Talk {
         for message in self.take_held() {
             let facts = FailureInfo::new("refused", Ran::No, Verdict::TRANSIENT);
             let said = "The MCP server has lost the session and did not begin another; the tool did not run";
-            self.fail(message, Failure::said(said, facts));
-        }
-    }
-
-    /// Messages have waited for long enough.
-    fn on_held_too_long(&mut self) {
-        if self.is_held_by(Kind::BeginsAgain) {
-            self.forget(Kind::BeginsAgain);
-            self.lose();
-        } else {
-            self.release();
+            self.fail_unsent(message, Failure::said(said, facts));
         }
     }
 
@@ -336,7 +327,7 @@ impl Talk {
     }
 
     /// Ends the session.
-    pub(super) async fn end(&mut self) {
+    pub(super) async fn end_session(&mut self) {
         self.open.clear();
         if self.headers.session.is_none() {
             return;

@@ -86,15 +86,14 @@ pub(super) async fn brief(body: Incoming, limit: usize, patience: Duration) -> B
 
 /// Reads the rest of a body that is too long to be kept.
 pub(super) async fn skip(begun: &[u8], mut rest: Incoming) -> Oversized {
-    let (mut scan, mut bytes) = (IdScan::default(), begun.len());
+    let mut scan = IdScan::default();
     scan.feed(begun);
     while let Some(Ok(frame)) = rest.frame().await {
         if let Ok(data) = frame.into_data() {
-            bytes += data.len();
             scan.feed(&data);
         }
     }
-    Oversized::of(bytes, scan)
+    Oversized::of(scan)
 }
 
 /// The innermost cause, which says what happened.

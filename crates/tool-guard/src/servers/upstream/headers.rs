@@ -1,14 +1,10 @@
 //! Headers on their way through the guard.
-use crate::{
-    front::access::text,
-    wire::http_names::{PARAM, remove},
-};
+use crate::wire::http_names::{PARAM, remove};
 use hyper::{
     HeaderMap,
     header::{
-        ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST,
-        HeaderName, HeaderValue, ORIGIN, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
-        TRANSFER_ENCODING, UPGRADE,
+        ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue,
+        ORIGIN, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
     },
 };
 
@@ -63,12 +59,6 @@ pub(super) fn of_stream(headers: &HeaderMap) -> HeaderMap {
     });
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     headers
-}
-
-/// Whether a response is a stream of events.
-pub(super) fn is_event_stream(headers: &HeaderMap) -> bool {
-    let essence = text(headers, &CONTENT_TYPE).unwrap_or_default().split(';').next();
-    essence.unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
 }
 
 #[cfg(test)]

@@ -21,7 +21,12 @@ use hyper::{
     http::{response, uri::PathAndQuery},
 };
 use hyper_util::client::legacy::{self, Client};
-use std::{io, pin::pin, sync::OnceLock, time::Duration};
+use std::{
+    io,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 use tokio::time::timeout;
 use tokio_rustls::rustls;
 use tool_reliability::telemetry::TARGET;
@@ -34,7 +39,7 @@ const FIRST: usize = 4 * 1024;
 
 /// The server, the connections to it, and what all requests to it share.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Upstream {
     client: Client<Connector, Full<Bytes>>,
     url: Uri,
     /// Where requests to the endpoint go since it was redirected.
@@ -46,22 +51,24 @@ pub(super) struct Server {
     pub(super) status: StatusRules,
     pub(super) preflight: Preflight,
     /// Messages of more bytes are not kept.
-    pub(super) max_line: usize,
+    pub(crate) max_line: usize,
 }
 
-impl Server {
+impl Upstream {
+    /// The server of the options; messages of more than `max_line` bytes are not kept.
+    ///
     /// # Errors
-    /// If the address may not be used, or no authority is trusted.
-    pub(super) fn new(
-        url: &Uri,
+    /// If there is no address, or it may not be used, or no authority is trusted.
+    pub(crate) fn new(
         options: &HttpOptions,
         status: StatusRules,
         max_line: usize,
-    ) -> anyhow::Result<Self> {
+    ) -> anyhow::Result<Arc<Self>> {
+        let url = options.upstream.as_ref().context("--upstream is missing")?;
         let client = Trust::new(&options.reach)?.connector(url)?.client();
         let host = url.authority().context("--upstream: the URL names no host")?;
         let host = HeaderValue::from_str(host.as_str()).context("--upstream")?;
-        Ok(Self {
+        Ok(Arc::new(Self {
             client,
             url: url.clone(),
             moved: OnceLock::new(),
@@ -71,11 +78,11 @@ impl Server {
             status,
             preflight: options.preflight,
             max_line,
-        })
+        }))
     }
 
     /// The path at which clients know the endpoint.
-    pub(super) fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.url.path()
     }
 
@@ -118,7 +125,7 @@ impl Server {
     }
 
     /// The address on the server. That of the endpoint may have a query of its own.
-    pub(super) fn on_server(&self, uri: &Uri) -> Uri {
+    pub(crate) fn on_server(&self, uri: &Uri) -> Uri {
         let is_endpoint = uri.path() == self.url.path();
         if is_endpoint && uri.query().is_none() {
             return self.url().clone();

@@ -3,8 +3,8 @@ use super::{
     alive::Peer,
     body::{Body, Events, brief, read, skip},
     faults::{About, Fault, Kind, failure, is_alive, is_transient, refused},
-    headers::{is_event_stream, of_stream},
-    http::Server,
+    headers::of_stream,
+    http::Upstream,
     preflight,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         options::Preflight,
         server_event::{Asks, Posted, ServerEvent, answers},
     },
-    front::access::text,
+    front::{access::text, events::is_event_stream},
     wire::{
         http_names::{LAST_EVENT, SESSION, is_modern},
         jsonrpc::error_code,
@@ -50,7 +50,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A posted message.
 pub(super) struct HttpPost {
-    server: Arc<Server>,
+    server: Arc<Upstream>,
     uri: Uri,
     /// The client's own headers.
     of_client: HeaderMap,
@@ -82,7 +82,7 @@ enum Stage {
 
 impl HttpPost {
     pub(super) fn new(
-        server: Arc<Server>,
+        server: Arc<Upstream>,
         uri: Uri,
         posted: Posted,
         is_sent: Arc<AtomicBool>,

@@ -32,7 +32,7 @@ impl Bench {
         let cli = Cli::parse_from([&always, args].concat());
         let within = cli.options.decide_within;
         let guard = Guard::new(&cli.options.guard(), false).await.unwrap();
-        let client = guard.host("decide-test", calls::identity());
+        let client = guard.client("decide-test").of_host(calls::identity());
         Self { decider: Decider::new(guard.proxy(client), within), last: 0 }
     }
 
@@ -44,7 +44,7 @@ impl Bench {
                 self.decider.on_step(finished);
             }
         }
-        let answers = std::iter::from_fn(|| self.decider.answer());
+        let answers = std::iter::from_fn(|| self.decider.answers.pop_front());
         answers.map(|(_, answer)| serde_json::from_str(&answer.line()).unwrap()).collect()
     }
 

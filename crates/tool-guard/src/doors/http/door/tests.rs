@@ -106,7 +106,7 @@ impl Backend for Scripted {
 }
 
 struct Bench {
-    door: HttpDoor<Scripted>,
+    door: Arc<HttpDoor<Scripted>>,
     posts: UnboundedReceiver<Heared>,
 }
 
@@ -129,7 +129,7 @@ impl Bench {
         let headers = headers.iter().map(|(name, value)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         });
-        lock(&self.door.0.behind.accepted).insert(accepted(&headers.collect()));
+        lock(&self.door.behind.accepted).insert(accepted(&headers.collect()));
     }
 
     fn send(
@@ -154,7 +154,7 @@ impl Bench {
         }
         let request = request.extension(Connection(connection));
         let (head, ()) = request.body(()).unwrap().into_parts();
-        let (inside, body) = (self.door.0.clone(), body.into());
+        let (inside, body) = (self.door.clone(), body.into());
         tokio::spawn(async move { inside.message(head, body).await })
     }
 

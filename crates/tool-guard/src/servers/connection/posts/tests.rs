@@ -303,7 +303,7 @@ fn what_may_be_another_clients_is_given_to_none() {
     let number = posted(&mut posts, &ask(1), false);
     says(&mut posts, &note());
     assert_eq!(heard(&mut posts, number).len(), 1);
-    posts.mix();
+    posts.is_mixed = true;
     says(&mut posts, &note());
     assert!(heard(&mut posts, number).is_empty());
 }

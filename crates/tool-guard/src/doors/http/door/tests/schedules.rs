@@ -178,7 +178,7 @@ impl World {
             for _ in 0..50 {
                 yield_now().await;
             }
-            if let Some(store) = bench.door.0.guard.live.stack().records().in_store() {
+            if let Some(store) = bench.door.guard.live.stack().records().in_store() {
                 let _ = store.record(&tr_core::canonical::Key::from_bytes([0; 32])).await;
             }
         }
