@@ -98,16 +98,6 @@ impl FileFinding {
         self
     }
 
-    /// The same for a file with more, or less, before it.
-    pub(super) fn shifted(mut self, lines: i64, bytes: i64, messages: i64) -> Self {
-        self.line = self.line.saturating_add_signed(lines);
-        self.offset = self.offset.saturating_add_signed(bytes);
-        if let Some(Finding { message_index, .. }) = &mut self.finding {
-            *message_index = message_index.saturating_add_signed(messages as isize);
-        }
-        self
-    }
-
     pub(super) fn of_skipped(skipped: Skipped) -> Self {
         let fault = FileFault::Skipped(skipped.why);
         let Skipped { offset, length, line, .. } = skipped;

@@ -4,9 +4,10 @@ use super::{
     check::FileCheck,
     done::FilePlan,
     entry::Entry,
-    finding::{FileFinding, FileReport},
+    finding::{FileFault, FileReport},
     form::FileForm,
     index::{Cut, Index, Name},
+    new_line::quoted,
     records::find_in_records,
     session_file::SessionFile,
 };
@@ -23,18 +24,19 @@ use std::{collections::HashSet, io::Read as _, ops::Range};
 const HIDES: &str = "tool-guard:hides";
 const ENDS: &str = "tool-guard:ends";
 
-/// A file whose damaged parts are repaired on their own.
+/// A file in pieces, of which the damaged ones are repaired on their own.
 pub(super) struct Parts<'f> {
-    pub(super) bytes: &'f [u8],
-    pub(super) form: FileForm,
+    bytes: &'f [u8],
+    form: FileForm,
     /// Of each part.
     check: FileCheck,
     index: Index,
-    /// They separate the stretches; the first stretch begins the file, the last one ends it.
+    /// They separate the pieces; the first piece begins the file, the last one ends it.
     pub(super) cuts: Vec<Cut>,
-    pub(super) findings: Vec<FileFinding>,
-    /// For some stretches, the number of messages before them.
-    messages: Vec<(usize, usize)>,
+    /// The pieces with findings, in order.
+    pub(super) damaged: Vec<usize>,
+    /// For each piece, the number of messages before it.
+    messages: Vec<usize>,
 }
 
 /// A repaired part of a file, and the bytes that replace it.
@@ -58,13 +60,6 @@ struct Standalone<'f> {
     messages_behind: usize,
 }
 
-impl Standalone<'_> {
-    fn check(&self, check: &FileCheck) -> Option<FileReport> {
-        let all = self.head.as_bytes().chain(self.part).chain(self.tail.as_bytes());
-        check.run(all, |_| {}).ok()
-    }
-}
-
 /// Whether parts of such a file can be repaired on their own: names only pair neighboring lines,
 /// and no message depends on items that the provider keeps.
 pub(super) const fn may_cut(form: FileForm) -> bool {
@@ -77,62 +72,58 @@ pub(super) const fn may_cut(form: FileForm) -> bool {
 }
 
 impl<'f> Parts<'f> {
-    /// Checks the file in pieces of about `at_once` bytes; `None` if it must be checked as a whole.
+    /// Checks the file in pieces of at least `least` bytes; `None` if it must be repaired as a whole.
     pub(super) fn find(
         form: FileForm,
         bytes: &'f [u8],
-        (index, cuts): (Index, Vec<Cut>),
-        at_once: usize,
+        index: Index,
+        least: usize,
         members: bool,
         mut progress: impl FnMut(u64),
     ) -> Option<Self> {
-        let (findings, messages) = (Vec::new(), Vec::new());
+        let cuts = index.cuts(bytes, least);
         let asked = index.last_answer(form).and_then(|at| asked(form, bytes, at));
-        let max_findings = usize::MAX;
         let check = FileCheck::in_memory(usize::MAX).form(form);
-        let check = FileCheck { members, asked, max_findings, ..check };
-        let mut parts = Self { bytes, form, check, index, cuts, findings, messages };
-        let (mut first, mut before) = (0, 0);
-        while first <= parts.cuts.len() {
-            let start = parts.start(first);
-            let is_enough = |cut: &Cut| cut.offset >= start + at_once;
-            let last = first + parts.cuts[first..].partition_point(|cut| !is_enough(cut));
-            parts.messages.push((first, before));
-            before += parts.look(first, last, before)?;
-            first = last + 1;
-            progress((bytes.len() + parts.start(first)) as u64);
+        let check = FileCheck { members, asked, ..check };
+        let (damaged, messages) = (Vec::new(), vec![0]);
+        let mut parts = Self { bytes, form, check, index, cuts, damaged, messages };
+        let mut has_lost_parent = false;
+        for piece in 0..=parts.cuts.len() {
+            let alone = parts.alone(piece, piece)?;
+            let all = alone.head.as_bytes().chain(alone.part).chain(alone.tail.as_bytes());
+            let report = parts.check.run(all, |_| {}).ok()?;
+            if has_unsure(&report) {
+                return None;
+            }
+            let mut faults = report.findings.iter().map(|finding| finding.fault);
+            has_lost_parent |= faults.any(FileFault::is_of_parent);
+            parts.damaged.extend((!report.is_clean()).then_some(piece));
+            let stubs = alone.messages_before + alone.messages_behind;
+            parts.messages.push(parts.messages[piece] + report.messages.saturating_sub(stubs));
+            progress((bytes.len() + parts.start(piece + 1)) as u64);
         }
-        Some(parts)
+        // Only the whole file tells whether the place of a line is certain whose parent is missing.
+        let is_unsure = has_lost_parent && {
+            let whole = FileCheck::in_memory(bytes.len()).form(form).run(bytes, |_| {});
+            whole.is_ok_and(|whole| has_unsure(&whole))
+        };
+        (!is_unsure).then_some(parts)
     }
 
-    /// Where a stretch begins.
-    fn start(&self, stretch: usize) -> usize {
-        match stretch.checked_sub(1) {
+    /// Where a piece begins.
+    fn start(&self, piece: usize) -> usize {
+        match piece.checked_sub(1) {
             None => 0,
             Some(cut) => self.cuts.get(cut).map_or(self.bytes.len(), |cut| cut.offset),
         }
     }
 
-    /// Checks stretches with this many messages before them; returns how many messages they have.
-    fn look(&mut self, first: usize, last: usize, before: usize) -> Option<usize> {
-        let alone = self.alone(first, last)?;
-        let report = alone.check(&self.check)?;
-        let messages = before as i64 - alone.messages_before as i64;
-        let found = report.findings.into_iter();
-        let shifted = |found: FileFinding| found.shifted(alone.lines, alone.offset, messages);
-        self.findings.extend(found.map(shifted));
-        Some(report.messages.saturating_sub(alone.messages_before + alone.messages_behind))
-    }
-
-    /// Repairs the stretches from `first` to `last`; `None` if the rest of the file affects the
-    /// result.
+    /// Repairs the pieces from `first` to `last`; `None` if the rest of the file affects the result.
     pub(super) fn repair(&self, first: usize, last: usize, repair: Repair) -> Option<Repaired> {
         let form = self.form;
         let at = self.start(first)..self.start(last + 1);
         let alone = self.alone(first, last)?;
-        let report = alone.check(&self.check)?;
-        let shift = self.is_seen_alike(first, &at, &alone, &report)?;
-
+        let messages = self.messages[first] as i64 - alone.messages_before as i64;
         let Standalone { head, part, tail, .. } = &alone;
         let was = [head.as_bytes(), part, tail.as_bytes()].concat();
         // The line beside a stub stays, too.
@@ -149,12 +140,12 @@ impl<'f> Parts<'f> {
         if !stays || bytes.len() < first + last {
             return None;
         }
-        done.shift(alone.lines, alone.offset, shift);
+        done.shift(alone.lines, alone.offset, messages);
         let bytes = bytes[head.len()..bytes.len() - tail.len()].to_vec();
         Some(Repaired { at, bytes, done })
     }
 
-    /// The stretches from `first` to `last` as a complete file.
+    /// The pieces from `first` to `last` as a complete file.
     fn alone(&self, first: usize, last: usize) -> Option<Standalone<'f>> {
         let (from, to) = (first.checked_sub(1).map(|cut| &self.cuts[cut]), self.cuts.get(last));
         let form = self.form;
@@ -163,7 +154,7 @@ impl<'f> Parts<'f> {
         if let Some(cut) = from {
             let other = if cut.role == Role::User { Role::Assistant } else { Role::User };
             let id = self.id_at(cut.parent)?;
-            head = stub(form, other, id.as_deref(), Some(None))? + end;
+            head = stub(form, other, id.as_deref(), None)? + end;
         }
         let mut tail = String::new();
         if let Some(cut) = to {
@@ -174,7 +165,7 @@ impl<'f> Parts<'f> {
                 parent = has_ids.then(|| HIDES.into());
             }
             let id = has_ids.then_some(ENDS);
-            tail += &stub(form, cut.role, id, parent.as_deref().map(Some))?;
+            tail += &stub(form, cut.role, id, parent.as_deref())?;
             tail += end;
         }
         let at = self.start(first)..self.start(last + 1);
@@ -190,56 +181,6 @@ impl<'f> Parts<'f> {
     fn id_at(&self, offset: usize) -> Option<Option<Id>> {
         Some(entry_at(self.form, self.bytes, offset)?.id)
     }
-
-    /// Checks that the part alone has the same findings as in the whole file; returns how many more
-    /// messages stand before it there.
-    fn is_seen_alike(
-        &self,
-        first: usize,
-        at: &Range<usize>,
-        alone: &Standalone,
-        report: &FileReport,
-    ) -> Option<i64> {
-        let from = self.findings.partition_point(|found| (found.offset as usize) < at.start);
-        let found = self.findings[from..].iter();
-        let mut whole: Vec<_> = found
-            .take_while(|finding| (finding.offset as usize) < at.end || at.end == self.bytes.len())
-            .map(|finding| (relative(finding, 0, 0), finding))
-            .collect();
-        let mut part: Vec<_> = report
-            .findings
-            .iter()
-            .map(|finding| (relative(finding, alone.lines, alone.offset), finding))
-            .collect();
-        whole.sort_by(|(one, _), (other, _)| one.cmp(other));
-        part.sort_by(|(one, _), (other, _)| one.cmp(other));
-        if !whole.iter().map(|(seen, _)| seen).eq(part.iter().map(|(seen, _)| seen)) {
-            return None;
-        }
-        let index = |found: &FileFinding| Some(found.finding.as_ref()?.message_index as i64);
-        let shifts = whole.iter().zip(&part);
-        let mut shifts =
-            shifts.filter_map(|((_, whole), (_, part))| Some(index(whole)? - index(part)?));
-        match shifts.next() {
-            Some(shift) if shifts.all(|other| other == shift) => Some(shift),
-            Some(_) => None,
-            None => Some(self.messages_before(first)? - alone.messages_before as i64),
-        }
-    }
-
-    /// How many messages stand before a stretch.
-    fn messages_before(&self, stretch: usize) -> Option<i64> {
-        let behind = self.messages.partition_point(|(first, _)| *first <= stretch);
-        let &(first, before) = self.messages.get(behind.checked_sub(1)?)?;
-        if first == stretch {
-            return Some(before as i64);
-        }
-        let alone = self.alone(first, stretch - 1)?;
-        let stubs = alone.messages_before + alone.messages_behind;
-        let report = alone.check(&self.check)?;
-        let between = report.messages.saturating_sub(stubs);
-        Some((before + between) as i64)
-    }
 }
 
 /// The entry of the record at `offset`.
@@ -252,12 +193,9 @@ fn asked(form: FileForm, bytes: &[u8], offset: usize) -> Option<Format> {
     entry_at(form, bytes, offset)?.as_message()?.body.answered_in
 }
 
-/// A finding without its position among the messages, this many lines and bytes further on.
-fn relative(finding: &FileFinding, lines: i64, bytes: i64) -> impl Ord {
-    let (offset, line) = (finding.offset as i64 + bytes, finding.line as i64 + lines);
-    let fault = format!("{:?} {:?}", finding.severity, finding.fault);
-    let id = finding.finding.as_ref().and_then(|finding| finding.tool_use_id.clone());
-    (offset, line, finding.length, fault, id)
+/// Whether the place of a line is not certain.
+fn has_unsure(report: &FileReport) -> bool {
+    report.findings.iter().any(|finding| finding.fault == FileFault::UnsurePlace)
 }
 
 fn names(file: &SessionFile) -> impl Iterator<Item = Name<Id>> {
@@ -269,13 +207,8 @@ fn names(file: &SessionFile) -> impl Iterator<Item = Name<Id>> {
     })
 }
 
-/// A line that replaces others. `parent` is the id of its parent, if it names one.
-fn stub(
-    form: FileForm,
-    role: Role,
-    id: Option<&str>,
-    parent: Option<Option<&str>>,
-) -> Option<String> {
+/// A line that replaces others; `parent` is the id of its parent.
+fn stub(form: FileForm, role: Role, id: Option<&str>, parent: Option<&str>) -> Option<String> {
     let role = if role == Role::User { "user" } else { "assistant" };
     let message = match form {
         FileForm::OpenClaw { .. } | FileForm::ClaudeCode => {
@@ -293,7 +226,7 @@ fn stub(
 
 /// A line that hides everything before it from the model.
 fn hides(form: FileForm, parent: Option<&str>) -> Option<String> {
-    let links = links(form, parent.map(|_| HIDES), parent.map(Some));
+    let links = links(form, parent.map(|_| HIDES), parent);
     match form {
         FileForm::ClaudeCode => {
             Some(format!(r#"{{"type":"system","subtype":"compact_boundary"{links}}}"#))
@@ -303,11 +236,10 @@ fn hides(form: FileForm, parent: Option<&str>) -> Option<String> {
     }
 }
 
-fn links(form: FileForm, id: Option<&str>, parent: Option<Option<&str>>) -> String {
-    use super::new_line::quoted;
+fn links(form: FileForm, id: Option<&str>, parent: Option<&str>) -> String {
     let Some(id) = id else { return String::new() };
-    let parent = parent.map(|id| format!(r#","{}":{}"#, form.parent_member(), quoted(id)));
-    format!(r#","{}":{}{}"#, form.id_member(), quote(id), parent.unwrap_or_default())
+    let (id, parent) = (quote(id), quoted(parent));
+    format!(r#","{}":{parent},"{}":{id}"#, form.parent_member(), form.id_member())
 }
 
 /// The length of the first line, with its line break.

@@ -1,15 +1,15 @@
 //! Plans the repair of a file that may be large by repairing only its damaged parts, and applies it.
 use super::{
-    check::FileCheck,
     done::FilePlan,
-    finding::{FileFault, FileFinding},
     form::FileForm,
     index::Index,
     part::{self, Parts, Repaired},
     session_file::SessionFile,
 };
 use crate::repair::{Repair, StalePlan};
-use std::cmp::Reverse;
+
+/// A file that is not planned as a whole is looked at in pieces of this part of what would be.
+const PIECES: usize = 64;
 
 /// Plans the repair of a session file that is in memory. In a large file, only the damaged parts
 /// are parsed for repair.
@@ -66,24 +66,15 @@ impl FilePlanner {
             return None;
         }
         let index = Index::read(form, bytes, &mut *progress)?;
-        let cuts = index.cuts(bytes);
-        let members = self.repair.members;
-        let parts = Parts::find(form, bytes, (index, cuts), self.whole_up_to, members, progress)?;
-        let Parts { cuts, findings, .. } = &parts;
-        if is_unsure(form, bytes, findings) {
-            return None;
-        }
-        let stretch = |offset| cuts.partition_point(|cut| cut.offset <= offset);
-        let damaged = findings.iter().map(|finding| finding.offset as usize);
-        let tail = self.repair.close_tail.then_some(bytes.len());
-        // Adds one undamaged stretch on each side: an insertion at a part's edge changes lines
-        // beyond it.
-        let stretches = damaged.chain(tail).map(stretch);
-        let around = |at: usize| (at.saturating_sub(1), (at + 1).min(cuts.len()));
+        let (least, members) = (self.whole_up_to / PIECES, self.repair.members);
+        let parts = Parts::find(form, bytes, index, least, members, progress)?;
+        let end = parts.cuts.len();
+        let tail = self.repair.close_tail.then_some(end);
+        // With an undamaged piece on each side: what is inserted at an edge changes lines beyond it.
+        let around = |piece: usize| (piece.saturating_sub(1), (piece + 1).min(end));
         // The first of them last.
-        let mut open: Vec<(usize, usize)> = stretches.map(around).collect();
-        open.sort_unstable_by_key(|part| Reverse(*part));
-        open.dedup();
+        let damaged = parts.damaged.iter().copied().chain(tail).rev();
+        let mut open: Vec<(usize, usize)> = damaged.map(around).collect();
         let mut done: Vec<((usize, usize), Repaired)> = Vec::new();
         while let Some((first, last)) = open.pop() {
             // A part that was widened absorbs its neighbors.
@@ -91,13 +82,13 @@ impl FilePlanner {
                 open.push((first.min(from), last));
             } else if let Some((_, end)) = open.pop_if(|(from, _)| *from <= last) {
                 open.push((first, last.max(end)));
-            } else if (first, last) == (0, cuts.len()) {
+            } else if (first, last) == (0, end) {
                 return None;
             } else if let Some(repaired) = parts.repair(first, last, self.repair) {
                 done.push(((first, last), repaired));
             } else {
                 let wider = last - first + 1;
-                open.push((first.saturating_sub(wider), (last + wider).min(cuts.len())));
+                open.push((first.saturating_sub(wider), (last + wider).min(end)));
             }
         }
         Some(done.into_iter().map(|(_, repaired)| repaired).collect())
@@ -125,19 +116,6 @@ impl SessionFile {
         }
         Ok(())
     }
-}
-
-/// Whether the place of a line is not certain. Of a line whose parent is missing only the whole
-/// file tells.
-fn is_unsure(form: FileForm, bytes: &[u8], found: &[FileFinding]) -> bool {
-    let is_unsure =
-        |found: &[FileFinding]| found.iter().any(|it| it.fault == FileFault::UnsurePlace);
-    is_unsure(found)
-        || found.iter().any(|finding| finding.fault.is_of_parent()) && {
-            let check = FileCheck::in_memory(bytes.len()).form(form);
-            let report = check.run(bytes, |_| {});
-            report.is_ok_and(|report| is_unsure(&report.findings))
-        }
 }
 
 /// The file with its repaired parts, and the actions.
