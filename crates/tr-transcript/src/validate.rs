@@ -25,7 +25,7 @@ use ids::Ids;
 use item_state::Items;
 use member_state::Members;
 use step::{OpenUse, Step};
-use turn::{ServerUses, Turn};
+use turn::{FaultyUse, ServerUses, Turn};
 
 /// Validates a transcript against three general rules and the provider's own: every result has a
 /// use in the step before it (1), every use has a result (2), and ids are unique (3).
@@ -103,9 +103,8 @@ impl Validator {
         self.check_blanks(message, rules.blanks);
         self.check_members(message, rules);
         if self.members.is_some() {
-            for (at, block, fault, id, name) in self.server.take(self.len, message) {
-                self.report_about(fault, at, Some(block), Some(&id), name);
-            }
+            let unanswered = self.server.take(self.len, message);
+            self.report_uses(unanswered);
         }
         match rules.results {
             Results::Blocks => self.check_answers(message, rules),
@@ -116,9 +115,8 @@ impl Validator {
             self.open_step(message, rules);
         }
         if rules.signs_steps {
-            for (at, block, fault, id, name) in self.turn.take(self.len, message) {
-                self.report_about(fault, at, Some(block), Some(&id), name);
-            }
+            let unsigned = self.turn.take(self.len, message);
+            self.report_uses(unsigned);
         }
         self.last = Some(message.role());
         self.len += 1;
@@ -235,30 +233,15 @@ impl Validator {
         self.len = len;
     }
 
-    fn report(&mut self, fault: Fault, message: usize, block: Option<usize>, id: Option<&str>) {
-        self.report_about(fault, message, block, id, Box::default());
-    }
-
-    fn report_about(
+    /// Reports a fault; what else is known of it may be added to the finding.
+    fn report(
         &mut self,
         fault: Fault,
         message: usize,
         block: Option<usize>,
         id: Option<&str>,
-        about: Box<str>,
-    ) {
-        let finding = self.finding(fault, message, block, id);
-        self.findings.push(Finding { about, ..finding });
-    }
-
-    fn finding(
-        &self,
-        fault: Fault,
-        message: usize,
-        block: Option<usize>,
-        id: Option<&str>,
-    ) -> Finding {
-        Finding {
+    ) -> &mut Finding {
+        let finding = Finding {
             fault,
             severity: fault.severity(self.format, self.asked),
             message_index: message,
@@ -270,6 +253,13 @@ impl Validator {
             noticed: self.len,
             asked: self.asked,
             sent_position: self.sent_position(message, block),
+        };
+        self.findings.push(finding)
+    }
+
+    fn report_uses(&mut self, uses: Vec<FaultyUse>) {
+        for (at, block, fault, id, name) in uses {
+            self.report(fault, at, Some(block), Some(&id)).about = name;
         }
     }
 
@@ -327,7 +317,7 @@ impl Validator {
     fn close(&mut self, step: Option<Step>, fault: Fault) {
         let Some(step) = step.filter(Step::waits) else { return };
         for OpenUse { message, block, key, noun, .. } in step.waiting() {
-            self.report_about(fault, *message, Some(*block), Some(&key.id), (*noun).into());
+            self.report(fault, *message, Some(*block), Some(&key.id)).about = (*noun).into();
         }
     }
 
@@ -341,7 +331,7 @@ impl Validator {
             let names_it = id_at.is_none() && rules.names_pair;
             if id.is_empty() && !rules.names_pair {
                 let about = if id_at.is_some() { EMPTY } else { "" };
-                self.report_about(Fault::MissingId, at, Some(block), None, about.into());
+                self.report(Fault::MissingId, at, Some(block), None).about = about.into();
             } else if is_again && !names_it {
                 self.report(Fault::DuplicateId, at, Some(block), Some(id));
             }

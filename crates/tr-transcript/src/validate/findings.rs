@@ -30,7 +30,7 @@ impl Findings {
         self.left.get_or_init(|| left().map(|(finding, _)| finding.clone()).collect())
     }
 
-    pub(super) fn push(&mut self, finding: Finding) {
+    pub(super) fn push(&mut self, finding: Finding) -> &mut Finding {
         self.errors += usize::from(finding.is_error());
         let at = self.all.len();
         if let Some(incomplete) = &mut self.incomplete {
@@ -41,6 +41,7 @@ impl Findings {
             self.left.take();
         }
         self.all.push(finding);
+        &mut self.all[at]
     }
 
     /// The findings from this one on, including those that were taken back.

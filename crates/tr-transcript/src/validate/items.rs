@@ -40,7 +40,9 @@ impl Validator {
                 self.report(Fault::SeveralResults, at, None, Some(id));
             }
             None if self.items.continues || self.items.reference.is_some() => {}
-            None => self.report(Fault::OrphanedResult, at, None, Some(id)),
+            None => {
+                self.report(Fault::OrphanedResult, at, None, Some(id));
+            }
         }
     }
 
@@ -52,7 +54,7 @@ impl Validator {
         let waiting = mem::take(&mut self.items.reasoning);
         if matches!(message.role(), Role::System | Role::User) {
             for (at, id) in waiting {
-                self.report_about(Fault::LoneReasoning, at, None, None, id);
+                self.report(Fault::LoneReasoning, at, None, None).about = id;
             }
         }
     }
@@ -64,9 +66,10 @@ impl Validator {
             self.items.reference.get_or_insert(at);
         }
         if self.items.ids.last(id).is_some() {
-            return self.report_about(Fault::DuplicateItem, at, None, None, id.clone());
+            self.report(Fault::DuplicateItem, at, None, None).about = id.clone();
+        } else {
+            self.items.ids.note(id, at, ());
         }
-        self.items.ids.note(id, at, ());
     }
 
     /// Extends the current step, or begins a new one.

@@ -1,7 +1,7 @@
 //! Checks what does not depend on how calls and results are paired: unknown parts, empty parts, and
 //! what the provider refuses ([`Validator::with_members`]); whole transcripts; and how a complete
 //! request begins and ends.
-use super::{Fault, Finding, Validator, finding::WHITE, member_state::Members};
+use super::{Fault, Validator, finding::WHITE, member_state::Members};
 use crate::{
     format::{Applies, Blanks, Refused, Rules, Sent},
     message::{Blank, Kind, MANY, Message, Role, Unknown},
@@ -154,13 +154,13 @@ impl Validator {
             self.report(Fault::EmptyAnswer, empty, None, None);
         }
         for (at, block) in wide {
-            self.report_refused(&Refused::wide(), at, Some(block), None);
+            self.report_refused(Refused::wide(), at, Some(block), None);
         }
         // Avoids a second finding for the same content, and judges no unknown part.
         let is_found = asks_content && message.role() == Role::User
             || message.body.unknown == Some(Unknown::Content);
         if let Some(refused) = message.refused().filter(|_| !is_found).filter(applies) {
-            self.report_refused(refused, at, None, None);
+            self.report_refused(refused.clone(), at, None, None);
         }
         for (block, part) in message.blocks().iter().enumerate() {
             let id = match &part.kind {
@@ -168,7 +168,7 @@ impl Validator {
                 _ => None,
             };
             if let Some(refused) = part.refused.as_deref().filter(applies) {
-                self.report_refused(refused, at, Some(block), id);
+                self.report_refused(refused.clone(), at, Some(block), id);
             }
             if id.is_some() && matches!(message.role(), Role::User | Role::System) {
                 self.report(Fault::MisplacedBlock, at, Some(block), id);
@@ -212,31 +212,32 @@ impl Validator {
         }
         let marks = messages.iter().map(Message::cache_marks).sum::<usize>() + sent.cache_marks;
         if marks > MOST_CACHE_MARKS {
-            self.report_refused(&Refused::marks(marks), 0, None, None);
+            self.report_refused(Refused::marks(marks), 0, None, None);
         }
         let last = messages.iter().enumerate().rfind(|(_, message)| !message.is_aside(rules));
         let Some((at, last)) = last.filter(|(_, last)| last.role() == Role::Assistant) else {
             return;
         };
         if sent.refuses_prefill && self.live_step().is_none() {
-            return self.report(Fault::RefusedEnd, at, None, None);
+            self.report(Fault::RefusedEnd, at, None, None);
+            return;
         }
         let Some((block, part)) = last.blocks().iter().enumerate().next_back() else { return };
         if last.is_thought(block) {
             self.report(Fault::RefusedEnd, at, Some(block), None);
         } else if matches!(part.kind, Kind::Text(Blank::No)) && last.ends_in_space(block) {
-            self.report_about(Fault::RefusedEnd, at, Some(block), None, WHITE.into());
+            self.report(Fault::RefusedEnd, at, Some(block), None).about = WHITE.into();
         }
     }
 
     fn report_refused(
         &mut self,
-        refused: &Refused,
+        refused: Refused,
         message: usize,
         block: Option<usize>,
         id: Option<&str>,
     ) {
-        let finding = self.finding(refused.fault, message, block, id);
-        self.findings.push(Finding { refused: Some(Box::new(refused.clone())), ..finding });
+        let finding = self.report(refused.fault, message, block, id);
+        finding.refused = Some(Box::new(refused));
     }
 }
