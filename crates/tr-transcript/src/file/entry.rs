@@ -6,9 +6,7 @@ use crate::{
     message::{Blank, Block, Body, Kind, Message, Role},
     name::Name,
 };
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use std::{borrow::Cow, collections::BTreeMap};
 
 /// One record's content.
 #[derive(Clone, Debug)]
@@ -336,8 +334,7 @@ fn read(format: Format, raw: &str) -> Option<Message> {
     let message = format.read(raw).ok()?;
     if message.body.list.is_none() && format.rules().blanks != Blanks::Nothing {
         let list = if format == Format::Gemini { "parts" } else { "content" };
-        let members: BTreeMap<Cow<'_, str>, IgnoredAny> = json::object(raw).ok()?;
-        if members.keys().any(|name| name != "role" && name != list) {
+        if json::members(raw).ok()?.keys().any(|name| name != "role" && name != list) {
             return None;
         }
     }

@@ -5,13 +5,10 @@ use crate::{
     message::{Kind, Message, Role},
     name::Name,
 };
-use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
 };
-
-type Members<'t> = BTreeMap<Cow<'t, str>, &'t RawValue>;
 
 /// Members of Claude Code's lines that describe the session and are copied into a new line.
 const CLAUDE_CODE: [&str; 7] =
@@ -111,12 +108,10 @@ struct Copied {
 impl Copied {
     fn of(file: &SessionFile, node: usize) -> Self {
         let text = file.text(node);
-        let members: Members<'_> = json::object(&text).unwrap_or_default();
+        let members = json::members(&text).unwrap_or_default();
         let names = CLAUDE_CODE.into_iter().chain(["timestamp", file.form().parent_member()]);
-        let inner: Members<'_> = members
-            .get("message")
-            .and_then(|message| json::object(message.get()).ok())
-            .unwrap_or_default();
+        let inner = members.get("message").and_then(|message| json::members(message.get()).ok());
+        let inner = inner.unwrap_or_default();
         Self {
             members: names
                 .filter_map(|name| Some((name, members.get(name)?.get().into())))

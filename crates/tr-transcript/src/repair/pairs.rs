@@ -11,11 +11,9 @@ use crate::{
     keys::{Key, Keys, Lookup},
     message::{Kind, Message, Role},
 };
-use serde::de::IgnoredAny;
 use std::{
-    borrow::Cow,
     cell::OnceCell,
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
 };
 
 /// Members next to the content of a result, or members that hold the content when it is `null`.
@@ -157,7 +155,7 @@ impl<'t> Found<'t> {
 
 /// Whether a result without content has a member that may hold what is left of it.
 fn says_more(result: &str) -> bool {
-    let members: BTreeMap<Cow<'_, str>, IgnoredAny> = json::object(result).unwrap_or_default();
+    let members = json::members(result).unwrap_or_default();
     members.keys().any(|name| !BESIDE.contains(&&**name))
 }
 
