@@ -51,6 +51,11 @@ impl BranchRepair<'_> {
         steps.collect()
     }
 
+    /// The last entry of the branch that is kept.
+    fn last_step(&self) -> Option<Step> {
+        self.branch().into_iter().rfind(|step| !self.is_gone(*step))
+    }
+
     pub(super) fn is_gone(&self, step: Step) -> bool {
         matches!(step, Step::Old(node) if self.edits.is_gone(node))
     }
@@ -82,8 +87,7 @@ impl BranchRepair<'_> {
     fn point_to_last(&mut self) {
         let Some(pointer) = self.path.pointer else { return };
         let What::Leaf { id: was, .. } = &self.file.entries[pointer].entry.what else { return };
-        let last = self.branch().into_iter().rfind(|step| !self.is_gone(*step));
-        let id = last.and_then(|last| self.id(last));
+        let id = self.last_step().and_then(|last| self.id(last));
         if let Some(id) = id.filter(|id| **id != **was).map(json::quote) {
             self.edits.set_member(self.file, pointer, "leafUuid", &id);
             self.relinked.insert(pointer);
@@ -93,29 +97,27 @@ impl BranchRepair<'_> {
     /// Harnesses start at the last entry of the file: makes that one the last of the branch.
     fn end_with_last(&mut self) {
         let (form, end) = (self.file.form(), self.path.branch.len());
-        let last = self.branch().into_iter().rfind(|step| !self.is_gone(*step));
+        let Some(last) = self.last_step() else { return };
         let place = |at: usize| match self.spot(at) {
             InsertAt::Before(record) | InsertAt::After(record) => record,
             InsertAt::End => self.file.entries.len(),
         };
         let (stands, own) = match last {
-            None => return,
-            Some(Step::New { at, .. }) if at == end => return,
-            Some(Step::New { at, .. }) => (place(at), Some(at)),
-            Some(Step::Old(node)) => (node, None),
+            Step::New { at, .. } if at == end => return,
+            Step::New { at, .. } => (place(at), Some(at)),
+            Step::Old(node) => (node, None),
         };
         let is_leaf = |node: usize| self.file.entries[node].entry.is_leaf(form);
         let mut behind = stands + 1..self.file.entries.len();
         let is_last = !behind.any(|node| is_leaf(node) && !self.edits.is_gone(node))
             && !self.added.keys().any(|&at| Some(at) != own && place(at) >= stands);
         match last {
-            Some(_) if is_last => {}
-            Some(Step::Old(node)) => self.move_entry(node, end),
-            Some(Step::New { at, .. }) => {
+            _ if is_last => {}
+            Step::Old(node) => self.move_entry(node, end),
+            Step::New { at, .. } => {
                 let new = self.added.get_mut(&at).and_then(Vec::pop);
                 new.into_iter().for_each(|new| self.add(end, new));
             }
-            None => {}
         }
     }
 

@@ -172,24 +172,18 @@ impl<'m, 'f> Linker<'m, 'f> {
         let mut stays = |mut node: usize| {
             let mut way = Vec::new();
             let found = loop {
-                let now = match (moved.get(&node), self.instead.get(&node), known.get(&node)) {
-                    (Some(step), ..) => Some(*step),
-                    (None, Some(instead), _) | (None, None, Some(instead)) => *instead,
-                    (None, None, None) if !repair.edits.is_gone(node) => Some(Step::Old(node)),
-                    (None, None, None) => {
-                        // In a cycle of links, no ancestor is kept.
-                        known.insert(node, None);
-                        way.push(node);
-                        match parent_of(node) {
-                            Some(parent) => {
-                                node = parent;
-                                continue;
-                            }
-                            None => None,
-                        }
-                    }
-                };
-                break now;
+                if let Some(step) = moved.get(&node) {
+                    break Some(*step);
+                } else if let Some(instead) = self.instead.get(&node).or(known.get(&node)) {
+                    break *instead;
+                } else if !repair.edits.is_gone(node) {
+                    break Some(Step::Old(node));
+                }
+                // In a cycle of links, no ancestor is kept.
+                known.insert(node, None);
+                way.push(node);
+                let Some(parent) = parent_of(node) else { break None };
+                node = parent;
             };
             known.extend(way.into_iter().map(|node| (node, found)));
             found
