@@ -32,26 +32,23 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
     if let Some(summary) = path.summary {
         drafts.push(Draft { is_summary: true, ..Draft::new(Role::User, None, summary) });
     }
-    let nodes = match form {
-        form if form.is_claude_code() => with_siblings(entries, path),
-        _ => path.nodes.clone(),
-    };
+    let joins = form.is_claude_code();
+    let nodes = if joins { with_siblings(entries, path) } else { path.nodes.clone() };
     for node in nodes {
         let What::Message { message, group } = &entries[node].entry.what else { continue };
         let role = message.role();
         let group_of = |node: Option<usize>| entries[node?].entry.answer();
-        let open = match form {
-            form if form.is_claude_code() => {
-                Draft::to_join(&mut drafts, role, group.as_deref(), group_of)
-            }
-            _ => None,
+        let open = if joins {
+            Draft::to_join(&mut drafts, role, group.as_deref(), group_of)
+        } else {
+            None
         };
         match open {
-            Some(open) => open.join(node, message, form),
+            Some(open) => open.join(node, message, joins),
             None => {
                 let mut draft = Draft::new(role, group.as_ref().map(|_| node), node);
                 draft.nodes.clear();
-                draft.join(node, message, form);
+                draft.join(node, message, joins);
                 drafts.push(draft);
             }
         }
@@ -66,7 +63,7 @@ pub(super) fn drafts(form: FileForm, entries: &[Located], path: &Path) -> Vec<Dr
         message.is_some_and(|message| message.blocks()[block].kind.is_result())
     };
     for draft in &mut drafts {
-        if form.is_claude_code() && draft.role == Role::Assistant && draft.blocks.is_empty() {
+        if joins && draft.role == Role::Assistant && draft.blocks.is_empty() {
             draft.is_filled = draft.nodes.iter().all(is_nothing);
         }
         let is_mixed = draft.results > 0 && draft.results < draft.blocks.len();
@@ -116,13 +113,12 @@ impl Draft {
         self.nodes.iter().copied().filter(move |node| is_asked && is_blank(node))
     }
 
-    /// Results come first in Claude Code's form, as the harness sends them.
-    fn join(&mut self, node: usize, message: &Message, form: FileForm) {
+    /// Counts the results if they come first, as Claude Code sends them.
+    fn join(&mut self, node: usize, message: &Message, hoists: bool) {
         self.nodes.push(node);
-        for (block, part) in message.blocks().iter().enumerate() {
-            let hoists = form.is_claude_code() && self.role == Role::User;
-            self.results += usize::from(hoists && part.kind.is_result());
-            self.blocks.push((node, block));
+        self.blocks.extend((0..message.blocks().len()).map(|block| (node, block)));
+        if hoists && self.role == Role::User {
+            self.results += message.tool_results().count();
         }
     }
 }
