@@ -90,8 +90,7 @@ impl Branch {
         if form.is_claude_code() {
             relink::link(&mut self.entries, has_before);
         }
-        self.is_linked =
-            self.is_linked || path::is_linked(self.entries.iter().map(|located| &located.entry));
+        self.is_linked = self.is_linked || path::is_linked(&self.entries);
         let path = Path::active(form, &self.entries, has_before, self.is_linked);
         let drafts = drafts::drafts(form, &self.entries, &path);
         (path, drafts)

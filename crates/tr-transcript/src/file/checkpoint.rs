@@ -126,8 +126,7 @@ impl SessionFile {
             return None;
         }
         let entries = &self.entries[..records];
-        let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
-        let path = Path::active(self.form(), entries, false, is_linked);
+        let path = Path::active(self.form(), entries, false, path::is_linked(entries));
         let mut walk = Walk::new(self.form().messages()?, None);
         for draft in drafts::drafts(self.form(), entries, &path) {
             walk.push(&draft.to_skeleton(entries), |_| (0, 0));

@@ -2,6 +2,7 @@
 //! unknown form may hold that outcome.
 use super::{
     done::{FileActionKind, FilePlan},
+    drafts::Draft,
     entry::{Entry, What},
     form::FileForm,
     records::find_in_records,
@@ -11,7 +12,6 @@ use crate::{
     json::{self, Members},
     message::{Kind, Message},
     repair::{ActionKind, Names},
-    transcript::Transcript,
 };
 use memchr::memmem::Finder;
 use std::collections::{BTreeSet, HashMap};
@@ -50,9 +50,8 @@ impl FilePlan {
 }
 
 impl SessionFile {
-    /// The messages before a repair, and the results that are not sent to the model.
-    pub(super) fn before_repair(&self) -> (Option<Transcript>, UnsentResults) {
-        let (path, drafts) = self.branch();
+    /// The results that are not sent to the model with these messages.
+    pub(super) fn unsent_results(&self, drafts: &[Draft]) -> UnsentResults {
         let mut is_shown = vec![false; self.entries.len()];
         let nodes = drafts.iter().flat_map(|draft| &draft.nodes);
         nodes.for_each(|&node| is_shown[node] = true);
@@ -64,7 +63,7 @@ impl SessionFile {
                 }
             }
         }
-        (self.transcript_of(&path, &drafts), aside)
+        aside
     }
 }
 

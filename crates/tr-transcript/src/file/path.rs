@@ -239,7 +239,8 @@ impl FirstKept {
 /// Whether any entry names a parent that exists. If none does, a file of linked entries was
 /// assembled by hand, and its entries follow one another. With two entries of which only the second
 /// names a parent, that parent counts as missing.
-pub(super) fn is_linked<'e>(entries: impl Iterator<Item = &'e Entry> + Clone) -> bool {
+pub(super) fn is_linked(entries: &[Located]) -> bool {
+    let entries = entries.iter().map(|located| &located.entry);
     let named = entries.clone().filter(|entry| entry.id.is_some());
     let ids: HashSet<&str> = named.clone().filter_map(|entry| entry.id.as_deref()).collect();
     let mut links = entries.filter_map(|entry| match &entry.link {

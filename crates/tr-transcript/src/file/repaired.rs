@@ -19,11 +19,12 @@ impl SessionFile {
     /// file.
     pub(super) fn repaired(self, repair: Repair, form: Option<FileForm>) -> (Self, FilePlan) {
         let (asked, mut file, mut done) = (self.asked, self, FilePlan::default());
-        if let Some(&unsure) = file.branch().0.unsure.first() {
+        let (path, drafts) = file.branch();
+        if let Some(&unsure) = path.unsure.first() {
             done.unsure_place = Some(file.entries[unsure].place.line);
             return (file, done);
         }
-        let (before, aside) = file.before_repair();
+        let (before, aside) = (file.transcript_of(&path, &drafts), file.unsent_results(&drafts));
         // The original line of each record.
         let mut lines: Vec<_> =
             file.entries.iter().map(|located| Some(located.place.line)).collect();

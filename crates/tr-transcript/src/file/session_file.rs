@@ -101,7 +101,7 @@ impl SessionFile {
                 entries[at].entry.what = What::Outside;
             }
         }
-        let is_linked = path::is_linked(entries.iter().map(|located| &located.entry));
+        let is_linked = path::is_linked(&entries);
         Self { bytes, form, parts, spans, entries, is_linked, asked }
     }
 
