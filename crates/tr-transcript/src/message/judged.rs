@@ -71,8 +71,8 @@ impl Message {
 
     /// Whether this block is a thinking block.
     pub(crate) fn is_thought(&self, block: usize) -> bool {
-        let kind = self.type_of(block);
-        matches!(kind.as_deref(), Some("thinking" | "redacted_thinking"))
+        let part = Members::of(self.text(&self.blocks()[block].span), &["type"]);
+        matches!(&*part.unwrap_or_default().text("type"), "thinking" | "redacted_thinking")
     }
 
     /// Whether the text of this block, or of a string content, ends in white space.
@@ -81,10 +81,5 @@ impl Message {
         let said = Members::of(text, &["text"]).ok().and_then(|part| part.string("text"));
         let said = said.or_else(|| serde_json::from_str(text).ok().map(Cow::Owned));
         said.is_some_and(|said| said.ends_with(char::is_whitespace))
-    }
-
-    fn type_of(&self, block: usize) -> Option<Cow<'_, str>> {
-        let part = Members::of(self.text(&self.blocks()[block].span), &["type"]).ok()?;
-        part.string("type")
     }
 }

@@ -4,6 +4,7 @@ use crate::{
     json,
     keys::Key,
     message::{Kind, Message, Role},
+    name::Name,
     transcript::Transcript,
 };
 use std::collections::{HashMap, HashSet};
@@ -32,26 +33,26 @@ impl Transcript {
         let may_answer = |(at, message): (usize, &Message)| {
             may_name(message, &ids, &names)
                 || results_of(message, false).any(is_text)
-                || self.misnamed_in(at).is_some_and(|id| unknown.contains_key(id))
+                || self.misnamed_in(at).is_some_and(|id| unknown.contains_key(&*id))
         };
         self.messages().iter().enumerate().position(may_answer)
     }
 
     /// The id of the only call before the only result in this message, if both lack ids and their
     /// names differ.
-    fn misnamed_in(&self, at: usize) -> Option<&str> {
+    fn misnamed_in(&self, at: usize) -> Option<Name> {
         let (format, messages) = (self.format(), self.messages());
         if !format.rules().names_pair {
             return None;
         }
         let asked = at.checked_sub(1).filter(|&asked| messages[asked].role() == Role::Assistant)?;
-        let (id, call) = only(&messages[asked], false)?;
-        let (_, result) = only(&messages[at], true)?;
+        let call = only(&messages[asked], false)?;
+        let result = only(&messages[at], true)?;
         let is_misnamed = zone(format, messages, asked).contains(&at)
             && !call.has_id
             && !result.has_id
             && !call.pairs(&result);
-        is_misnamed.then_some(id)
+        is_misnamed.then_some(call.id)
     }
 }
 
@@ -82,12 +83,9 @@ fn may_name(message: &Message, ids: &[&str], names: &Names<'_>) -> bool {
     named.any(|name| !calls.contains(ids[name]))
 }
 
-/// The only result of a message, or its only call.
-fn only(message: &Message, result: bool) -> Option<(&str, Key)> {
-    let mut found = message.blocks().iter().filter_map(|block| match &block.kind {
-        Kind::Use { id, .. } if !result => Some((&**id, block.kind.key(true)?)),
-        Kind::Result { id, .. } if result => Some((&**id, block.kind.key(true)?)),
-        _ => None,
-    });
+/// The key of the only result of a message, or of its only call.
+fn only(message: &Message, result: bool) -> Option<Key> {
+    let blocks = message.blocks().iter().filter(|block| block.kind.is_result() == result);
+    let mut found = blocks.filter_map(|block| block.kind.key(true));
     found.next().filter(|_| found.next().is_none())
 }
