@@ -54,22 +54,10 @@ impl Path {
             Self { nodes: nodes.collect(), continues: true, ..Self::default() }
         };
         path.branch.clone_from(&path.nodes);
-        let is_plain = |what: &What| {
-            !matches!(
-                what,
-                What::Unread
-                    | What::Reset(_)
-                    | What::Rewritten
-                    | What::Undone(_)
-                    | What::Compaction(_)
-            )
-        };
-        if !path.nodes.iter().all(|&node| is_plain(&entries[node].entry.what)) {
-            path.forget(entries, has_before);
-            let is_unread = |node: &usize| matches!(entries[*node].entry.what, What::Unread);
-            let nodes = path.nodes.iter().copied().filter(is_unread);
-            path.unread = path.rewritten.into_iter().chain(nodes).collect();
-        }
+        path.forget(entries, has_before);
+        let is_unread = |node: &usize| matches!(entries[*node].entry.what, What::Unread);
+        let unread = path.nodes.iter().copied().filter(is_unread);
+        path.unread = path.rewritten.into_iter().chain(unread).collect();
         path.edit(entries);
         if !path.unsure.is_empty() {
             let nodes: HashSet<usize> = path.nodes.iter().copied().collect();
