@@ -55,9 +55,8 @@ struct Standalone<'f> {
     /// What to add to its line numbers and offsets to have those in the whole file.
     lines: i64,
     offset: i64,
-    /// How many messages the model sees in the stub lines before and after it.
+    /// How many messages the model sees in the stub lines before it.
     messages_before: usize,
-    messages_behind: usize,
 }
 
 /// Whether parts of such a file can be repaired on their own: names only pair neighboring lines,
@@ -98,7 +97,7 @@ impl<'f> Parts<'f> {
             let mut faults = report.findings.iter().map(|finding| finding.fault);
             has_lost_parent |= faults.any(FileFault::is_of_parent);
             parts.damaged.extend((!report.is_clean()).then_some(piece));
-            let stubs = alone.messages_before + alone.messages_behind;
+            let stubs = alone.messages_before + usize::from(!alone.tail.is_empty());
             parts.messages.push(parts.messages[piece] + report.messages.saturating_sub(stubs));
             progress((bytes.len() + parts.start(piece + 1)) as u64);
         }
@@ -173,8 +172,7 @@ impl<'f> Parts<'f> {
         let lines = from.map_or(0, |cut| cut.line as i64 - 2);
         let offset = self.start(first) as i64 - head.len() as i64;
         let messages_before = usize::from(from.is_some_and(|cut| !cut.is_hidden));
-        let messages_behind = usize::from(to.is_some());
-        Some(Standalone { head, part, tail, lines, offset, messages_before, messages_behind })
+        Some(Standalone { head, part, tail, lines, offset, messages_before })
     }
 
     /// The id of the record at `offset`.
