@@ -47,7 +47,7 @@ impl Branch {
             FileForm::Messages(format) => {
                 let walk = self.settled.get_or_insert_with(|| Walk::new(format, self.members));
                 if let Some(message) = entry.as_message() {
-                    walk.push(message, |_| (at.line, at.offset));
+                    walk.push(message, |_| at);
                 }
                 return;
             }
@@ -111,11 +111,7 @@ impl Branch {
     fn walk(&self, walk: &mut Walk, path: &Path, drafts: &[Draft]) {
         for draft in drafts {
             let message = draft.to_skeleton(&self.entries);
-            walk.push(&message, |block| {
-                let Place { line, offset, .. } =
-                    self.entries[draft.node(&self.entries, block)].place;
-                (line, offset)
-            });
+            walk.push(&message, |block| self.entries[draft.node(&self.entries, block)].place);
         }
         let unsure = path.unsure.iter().map(|&node| (node, FileFault::UnsurePlace));
         let unread = path.unread.iter().map(|&node| (node, FileFault::UnreadMessage));

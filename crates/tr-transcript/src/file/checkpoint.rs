@@ -3,6 +3,7 @@ use super::{
     drafts,
     entry::What,
     form::FileForm,
+    located::Place,
     new_line,
     path::{self, Path},
     session_file::SessionFile,
@@ -129,7 +130,7 @@ impl SessionFile {
         let path = Path::active(self.form(), entries, false, path::is_linked(entries));
         let mut walk = Walk::new(self.form().messages()?, None);
         for draft in drafts::drafts(self.form(), entries, &path) {
-            walk.push(&draft.to_skeleton(entries), |_| (0, 0));
+            walk.push(&draft.to_skeleton(entries), |_| Place::default());
         }
         let is_whole = walk.is_clean() && path.phantoms.is_empty();
         (is_whole && walk.validator.pending().next().is_none()).then(|| walk.validator.len())

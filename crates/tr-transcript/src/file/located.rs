@@ -11,7 +11,7 @@ pub(super) struct Located {
 }
 
 /// Where a record is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     /// Its number among the file's records.
     pub(super) number: u64,

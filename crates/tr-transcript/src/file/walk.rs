@@ -1,14 +1,11 @@
 //! Validates the messages of a branch one by one, and tracks their positions in the file.
-use super::finding::FileFinding;
+use super::{finding::FileFinding, located::Place};
 use crate::{
     format::{Applies, Format},
     message::Message,
     validate::Validator,
 };
 use std::{collections::VecDeque, mem};
-
-/// A record's line and byte offset.
-type Place = (u64, u64);
 
 /// The position of a message.
 #[derive(Debug)]
@@ -91,8 +88,7 @@ impl Walk {
         let asked = asked.or(self.asked);
         let found = self.validator.take_findings().into_iter().zip(mem::take(&mut self.found));
         let left = found.filter_map(|(finding, at)| Some((finding?, at)));
-        let left =
-            left.map(|(finding, (line, offset))| FileFinding::of_message(finding, line, offset));
+        let left = left.map(|(finding, at)| FileFinding::of_message(finding, at.line, at.offset));
         left.chain(mem::take(&mut self.others)).map(move |finding| finding.asked(asked))
     }
 
