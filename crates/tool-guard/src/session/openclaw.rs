@@ -23,7 +23,6 @@ use ruzstd::decoding::StreamingDecoder;
 use serde::de::IgnoredAny;
 use std::{
     ffi::OsStr,
-    fmt,
     io::Read as _,
     path::{Path, PathBuf},
     rc::Rc,
@@ -294,11 +293,5 @@ fn cli_error(file: &Path, error: &rusqlite::Error) -> CliError {
             format!("cannot be read or written: {error}; it is as it was"),
             "look at the file and at the disk, and run the command again",
         ),
-    }
-}
-
-impl fmt::Debug for OpenClaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenClaw").field("file", &self.file).finish_non_exhaustive()
     }
 }

@@ -12,6 +12,10 @@ use serde::de::IgnoredAny;
 use std::error::Error as _;
 use tr_transcript::{Message, ReadError, Transcript};
 
+/// Of these a request has one also without messages: it names a model, or has a system prompt.
+const OF_REQUESTS: [&str; 5] =
+    ["model", "system", "systemInstruction", "system_instruction", "instructions"];
+
 /// Reads the text of a file.
 pub(crate) fn read(bytes: Vec<u8>) -> Result<Messages, Failure> {
     let text = String::from_utf8(bytes).map_err(|error| {
@@ -22,7 +26,7 @@ pub(crate) fn read(bytes: Vec<u8>) -> Result<Messages, Failure> {
         agents::refuse_document(&outline)?;
     }
     let transcript = Transcript::read(&text).map_err(|error| unread(&text, &error))?;
-    if transcript.is_empty() && !names_request(&text) {
+    if transcript.is_empty() && !has_any(&text, &OF_REQUESTS) {
         return Err(Failure::NoSession("there are no messages in it".into()));
     }
     let is_message = |message: &Message| !message.says_unknown();
@@ -86,14 +90,6 @@ fn names_a_role(text: &str) -> bool {
         }
     }
     false
-}
-
-/// Whether a text without messages is a request nevertheless: it names a model, or has a system
-/// prompt.
-fn names_request(text: &str) -> bool {
-    const NAMES: [&str; 5] =
-        ["model", "system", "systemInstruction", "system_instruction", "instructions"];
-    has_any(text, &NAMES)
 }
 
 /// Whether an object has one of these members: many other files have an `input`, and name no model.
