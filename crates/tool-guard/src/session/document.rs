@@ -8,7 +8,6 @@ mod outline;
 
 use super::{
     edit::Edit,
-    options::How,
     report::{About, Form, Health},
     sidecar::{Checkpoint, hash},
     verdict::NotJudged,
@@ -34,7 +33,7 @@ pub(crate) trait Document: fmt::Debug {
 
     fn health(&self) -> Health;
 
-    /// Plans a repair; [`plan`] also refuses one that would be a guess.
+    /// Plans a repair. Refuses one that would be a guess.
     fn plan(&self, repair: Repair) -> Result<Planned, NotJudged>;
 
     /// The longest valid beginning in which all calls are answered.
@@ -46,11 +45,6 @@ pub(crate) trait Document: fmt::Debug {
 
     /// The content at a checkpoint; `None` if it has changed since.
     fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>>;
-
-    /// Whether the session can be rolled back to a checkpoint.
-    fn holds(&self, checkpoint: &Checkpoint) -> bool {
-        self.at(checkpoint).is_some()
-    }
 
     /// The newest points for a rollback without a checkpoint: the beginnings of turns, in a session
     /// of JSON lines.
@@ -105,8 +99,6 @@ pub(crate) struct Planned {
     pub(crate) reported: BTreeSet<u64>,
     /// How many bytes outside of records it removes that may hold content.
     pub(crate) dropped: u64,
-    /// Why it would be a guess.
-    doubt: Option<String>,
     /// The repaired session; `None` if nothing changes.
     pub(crate) after: Option<Box<dyn Document>>,
 }
@@ -135,16 +127,10 @@ fn other_form(form: Form, other: Form) -> String {
     )
 }
 
-/// Plans a repair. If it would change an unknown part, the session is not judged and nothing is
-/// planned.
-pub(crate) fn plan(document: &dyn Document, how: How) -> Result<Planned, NotJudged> {
-    let planned = document.plan(how.repair())?;
-    match planned.doubt {
-        Some(reason) => Err(NotJudged::new(
-            reason,
-            "nothing was changed; check names what is wrong, and rollback --before-fault \
-             goes back to before it",
-        )),
-        None => Ok(planned),
-    }
+/// Refuses a repair that would be a guess, for this reason: nothing is planned.
+fn refuse_guess(doubt: Option<String>) -> Result<(), NotJudged> {
+    let Some(reason) = doubt else { return Ok(()) };
+    let help = "nothing was changed; check names what is wrong, and rollback --before-fault goes back \
+                to before it";
+    Err(NotJudged::new(reason, help))
 }

@@ -69,7 +69,7 @@ pub(crate) fn checkpoints(
         }
     };
     let kept = source.checkpoints(&*content)?;
-    let listing = |checkpoint| Listing { holds: content.holds(&checkpoint), checkpoint };
+    let listing = |checkpoint| Listing { holds: content.at(&checkpoint).is_some(), checkpoint };
     Ok(Listed {
         about: content.about(),
         created,

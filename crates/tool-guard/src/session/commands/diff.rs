@@ -1,7 +1,7 @@
 //! `tool-guard session diff`: what a repair would change, record by record.
 use crate::{
     session::{
-        document::{self, Document},
+        document::Document,
         each::Outcome,
         options::How,
         report::{About, head},
@@ -48,7 +48,7 @@ struct Change {
 /// Compares a session with the result of a repair.
 pub(crate) fn diff(target: &Target, how: How) -> Result<Differs, Failure> {
     let content = Source::open(target)?.content()?;
-    let planned = document::plan(&*content, how)?;
+    let planned = content.plan(how.repair())?;
     let after = planned.after.as_deref();
     let changes = after.map_or_else(Vec::new, |after| changes(&*content, after));
     let not_judged = after.unwrap_or(&*content).health().not_judged();

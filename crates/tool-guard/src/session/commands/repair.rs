@@ -7,7 +7,7 @@ use super::{Change, change};
 use crate::{
     files::CliError,
     session::{
-        document::{self, Document, Planned},
+        document::{Document, Planned},
         each::Outcome,
         options::How,
         report::{About, Form, Health, SHOWN, head, location, may_lose, more, say},
@@ -60,7 +60,7 @@ pub(crate) fn repair(
     folder: Option<&Path>,
 ) -> Result<Change<Repaired>, Failure> {
     change(target, (write, "bak"), |_, content| {
-        let mut planned = document::plan(content, how)?;
+        let mut planned = content.plan(how.repair())?;
         let refused = refusal(content, &mut planned).filter(|_| !force);
         if let Some(refusal) = refused.as_ref().filter(|_| write) {
             return Err(refused_to(refusal, how, target).into());

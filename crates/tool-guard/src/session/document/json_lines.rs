@@ -1,5 +1,5 @@
 //! A session of JSON lines, as harnesses keep them.
-use super::{Document, End, Numbered, Planned, agents, doubt, other_form};
+use super::{Document, End, Numbered, Planned, agents, doubt, other_form, refuse_guess};
 use crate::{
     files::{CliError, File},
     session::{
@@ -10,7 +10,7 @@ use crate::{
     terminal::count,
 };
 use indicatif::{ProgressBar, ProgressStyle};
-use std::collections::BTreeMap;
+use std::{cell::OnceCell, collections::BTreeMap};
 use tr_core::printable;
 use tr_transcript::{
     CheckpointError, FileCheck, FileCheckpoint, FileFault, FileFinding, FileForm, FilePlanner,
@@ -21,7 +21,8 @@ use tr_transcript::{
 #[derive(Debug)]
 pub(crate) struct JsonLines {
     bytes: Vec<u8>,
-    report: FileReport,
+    /// Made when it is first asked for.
+    report: OnceCell<FileReport>,
 }
 
 /// Longer lines are not checked while a file is read.
@@ -70,23 +71,22 @@ impl JsonLines {
         // The same check as `session check`; a repair's plan runs its own.
         let check = FileCheck::new().max_record(usize::MAX).with_members();
         let check = check.bounded(bytes.len() as u64);
-        let lines = Self::checked(bytes, &check);
-        refuse_others(&lines.report)?;
-        Ok(lines)
+        let report = report(&bytes, &check);
+        refuse_others(&report)?;
+        Ok(Self { bytes, report: report.into() })
     }
 
     fn new(bytes: Vec<u8>) -> Self {
-        let check = Self::closer(&bytes);
-        Self::checked(bytes, &check)
+        Self { bytes, report: OnceCell::new() }
     }
 
     /// A check without the bounds of one in bounded memory.
-    fn closer(bytes: &[u8]) -> FileCheck {
-        FileCheck::in_memory(bytes.len()).with_members()
+    fn closer(&self) -> FileCheck {
+        FileCheck::in_memory(self.bytes.len()).with_members()
     }
 
-    fn checked(bytes: Vec<u8>, check: &FileCheck) -> Self {
-        Self { report: report(&bytes, check), bytes }
+    fn report(&self) -> &FileReport {
+        self.report.get_or_init(|| report(&self.bytes, &self.closer()))
     }
 
     /// Parses all records for edits.
@@ -101,7 +101,7 @@ impl JsonLines {
 
     /// Its findings if it is read as this form.
     fn health_as(&self, form: FileForm) -> Health {
-        health(&report(&self.bytes, &Self::closer(&self.bytes).form(form)))
+        health(&report(&self.bytes, &self.closer().form(form)))
     }
 
     /// Whether skipped bytes hold no content: NULs, raw line breaks, and the last record if the agent died while
@@ -115,22 +115,16 @@ impl JsonLines {
 
     /// The form of the repaired session, if it is another one, and `after` is invalid in one of the two.
     fn invalid_other_form(&self, after: &Self) -> Option<Form> {
-        let (before, form) = (self.report.form, after.report.form);
+        let (before, form) = (self.report().form, after.report().form);
         let is_invalid = |health: &Health| health.verdict() != Verdict::Clean;
         (before != form && [after.health(), after.health_as(before)].iter().any(is_invalid))
             .then_some(Form::Lines(form))
-    }
-
-    /// The bytes before a checkpoint, if it holds.
-    fn before(&self, checkpoint: &Checkpoint) -> Option<&[u8]> {
-        let before = self.bytes.get(..usize::try_from(checkpoint.length?).ok()?)?;
-        (hash(before) == checkpoint.content_hash).then_some(before)
     }
 }
 
 impl Document for JsonLines {
     fn about(&self) -> About {
-        about(&self.report)
+        about(self.report())
     }
 
     fn bytes(&self) -> &[u8] {
@@ -152,11 +146,11 @@ impl Document for JsonLines {
     }
 
     fn health(&self) -> Health {
-        health(&self.report)
+        health(self.report())
     }
 
     fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
-        if let Some(why) = unsure(&self.report) {
+        if let Some(why) = unsure(self.report()) {
             return Err(why);
         }
         let planner = FilePlanner::new(repair);
@@ -179,13 +173,12 @@ impl Document for JsonLines {
         let doubt = doubt.or_else(|| plan.named_elsewhere.map(named_elsewhere));
         let after = plan.after.map(Self::new);
         let other = || after.as_ref().and_then(|after| self.invalid_other_form(after));
-        let doubt = doubt.or_else(|| Some(other_form(self.about().form, other()?)));
+        refuse_guess(doubt.or_else(|| Some(other_form(self.about().form, other()?))))?;
         Ok(Planned {
             acts: plan.actions,
             losses: plan.losses,
             reported,
             dropped,
-            doubt,
             after: after.map(|after| Box::new(after) as _),
         })
     }
@@ -193,14 +186,14 @@ impl Document for JsonLines {
     /// Truncates before the record with the first fault, and further back while the rest is
     /// invalid.
     fn before_fault(&self) -> Box<dyn Document> {
-        let report = report(&self.bytes, &Self::closer(&self.bytes));
+        let report = report(&self.bytes, &self.closer());
         let errors = report.findings.iter().filter(|it| it.severity == Severity::Error);
         let fault = errors.map(|finding| finding.offset).min();
         let mut at = usize::try_from(fault.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         at = at.min(self.bytes.len());
         loop {
             let beginning = self.beginning(at);
-            if beginning.health().is_valid() && beginning.report.pending.is_empty() {
+            if beginning.health().is_valid() && beginning.report().pending.is_empty() {
                 return Box::new(beginning);
             }
             let lines = self.bytes[..at].trim_ascii_end();
@@ -215,12 +208,9 @@ impl Document for JsonLines {
     }
 
     fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>> {
-        let before = self.before(checkpoint)?;
-        Some(Box::new(Self::new(before.to_vec())))
-    }
-
-    fn holds(&self, checkpoint: &Checkpoint) -> bool {
-        self.before(checkpoint).is_some()
+        let before = self.bytes.get(..usize::try_from(checkpoint.length?).ok()?)?;
+        let holds = hash(before) == checkpoint.content_hash;
+        holds.then(|| Box::new(Self::new(before.to_vec())) as _)
     }
 
     /// The header, and messages of the system.

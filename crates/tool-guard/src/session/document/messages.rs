@@ -1,5 +1,5 @@
 //! A session whose messages are one JSON text: an array of messages or a request in a file, or a session of a database.
-use super::{Document, End, Numbered, Planned, doubt, other_form};
+use super::{Document, End, Numbered, Planned, doubt, other_form, refuse_guess};
 use crate::session::{
     edit::Edit,
     report::{About, Form, Found, Health},
@@ -61,36 +61,27 @@ impl Messages {
         }
     }
 
-    /// With a change: `edit` of a stored session, `in_file` of messages in a file.
-    fn changed(
-        &self,
-        edit: Edit,
-        in_file: impl FnOnce(&mut Transcript),
-    ) -> Result<Self, CheckpointError> {
-        match &self.of {
-            Of::File { transcript, .. } => {
-                let mut transcript = transcript.clone();
-                in_file(&mut transcript);
-                Ok(Self::of_file(transcript.to_json(), transcript))
-            }
-            Of::Database { session, .. } => {
-                let mut session = session.clone();
-                // A planned change is not written, so its time does not matter.
-                edit.make(&mut session, 0)?;
-                Ok(Self::of_session(session, Some(edit)))
-            }
-        }
+    /// With a change.
+    fn changed(&self, edit: Edit) -> Result<Self, CheckpointError> {
+        let mut session = match &self.of {
+            Of::File { transcript, .. } => Box::new(Session::load("", transcript.clone())),
+            Of::Database { session, .. } => session.clone(),
+        };
+        // A planned change is not written, so its time does not matter.
+        edit.make(&mut session, 0)?;
+        let Of::File { .. } = self.of else { return Ok(Self::of_session(session, Some(edit))) };
+        let transcript = session.transcript().clone();
+        Ok(Self::of_file(transcript.to_json(), transcript))
     }
 
     /// With a change that cannot fail.
-    fn with(&self, edit: Edit, in_file: impl FnOnce(&mut Transcript)) -> Self {
-        let changed = self.changed(edit, in_file);
-        changed.expect("only a rollback to a checkpoint can be refused")
+    fn with(&self, edit: Edit) -> Self {
+        self.changed(edit).expect("only a rollback to a checkpoint can be refused")
     }
 
     /// The first `len` messages, and the text around them.
     fn first(&self, len: usize) -> Self {
-        self.with(Edit::Truncate(len), |transcript| transcript.truncate(len))
+        self.with(Edit::Truncate(len))
     }
 
     /// The form as which it would be read from its file, if that is another one than `self` has, and
@@ -179,17 +170,15 @@ impl Document for Messages {
     fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
         let plan = repair.plan(self.transcript());
         let planned = self.planned(&plan);
-        let after = self.with(Edit::Repair(repair), |transcript| {
-            drop(plan.apply(transcript).expect("it was planned for this transcript"));
-        });
+        let after = self.with(Edit::Repair(repair));
         let (before, now) = (self.transcript(), after.transcript());
         let doubt = match planned.acts.is_empty() {
             true => None,
             false => doubt(before.first_changed_unknown(now), before.first_doubtful_answer(now)),
         };
         let other = || after.invalid_other_form();
-        let doubt = doubt.or_else(|| Some(other_form(self.about().form, other()?)));
-        Ok(Planned { doubt, after: Some(Box::new(after)), ..planned })
+        refuse_guess(doubt.or_else(|| Some(other_form(self.about().form, other()?))))?;
+        Ok(Planned { after: Some(Box::new(after)), ..planned })
     }
 
     fn before_fault(&self) -> Box<dyn Document> {
@@ -217,7 +206,7 @@ impl Document for Messages {
     fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>> {
         let Of::File { places, .. } = &self.of else {
             let edit = Edit::Rollback(checkpoint.id.as_str().into());
-            return Some(Box::new(self.changed(edit, |_| {}).ok()?));
+            return Some(Box::new(self.changed(edit).ok()?));
         };
         let (_, end) = places.get(checkpoint.message_index.checked_sub(1)?)?;
         let holds = checkpoint.length == Some(*end as u64)
@@ -227,12 +216,7 @@ impl Document for Messages {
 
     /// Only the system's prompt, and the text around it.
     fn prompt(&self, archive: bool) -> Box<dyn Document> {
-        let options = ResetOptions { archive };
-        Box::new(self.with(Edit::Reset(options), |transcript| {
-            let mut session = Session::load("", transcript.clone());
-            session.reset(options, 0);
-            *transcript = session.transcript().clone();
-        }))
+        Box::new(self.with(Edit::Reset(ResetOptions { archive })))
     }
 
     fn edit(&self) -> Option<&Edit> {
