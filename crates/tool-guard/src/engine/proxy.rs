@@ -40,10 +40,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use std::sync::{Arc, Mutex};
 use tokio::time::Instant;
-use tool_reliability::{
-    Guarded,
-    telemetry::{TARGET, TelemetryLayer},
-};
+use tool_reliability::{Guarded, telemetry::TARGET};
 use tr_core::{BoxError, ToolOutcome, canonical::Key, printable};
 
 /// The guard between two streams of lines. It does no I/O: the lines for each side are collected in
@@ -58,7 +55,7 @@ pub(crate) struct Proxy {
     /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
     pub(super) host_runs: bool,
     /// Tells of calls that no stack hears of, as of those that one refuses.
-    pub(super) refusals: Option<TelemetryLayer>,
+    pub(super) refusals: start::Refusals,
     /// Hears of the calls.
     pub(super) watching: Watching,
     /// The calls in flight.

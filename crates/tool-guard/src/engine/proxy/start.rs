@@ -30,6 +30,8 @@ use tr_core::{
 };
 
 type End = Result<ToolOutcome, BoxError>;
+/// Tells of calls that no stack hears of, if anything does.
+pub(in crate::engine) type Refusals = Option<TelemetryLayer>;
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// How much of a param's value a record shows, in characters.
@@ -264,7 +266,7 @@ impl Proxy {
 }
 
 /// Refuses a call without the stack, so that spans, metrics and log have it all the same.
-fn refused(refusals: Option<TelemetryLayer>, call: ToolCall, why: BoxError) -> BoxFuture<End> {
+fn refused(refusals: Refusals, call: ToolCall, why: BoxError) -> BoxFuture<End> {
     let Some(refusals) = refusals else { return Box::pin(ready(Err(why))) };
     let mut why = Some(why);
     let refusal = service_fn(move |_: ToolCall| ready(Err(why.take().expect("one call"))));
