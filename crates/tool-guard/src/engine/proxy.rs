@@ -55,7 +55,7 @@ pub(crate) struct Proxy {
     /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
     pub(super) host_runs: bool,
     /// Tells of calls that no stack hears of, as of those that one refuses.
-    pub(super) refusals: start::Refusals,
+    pub(super) refusals: calls::Refusals,
     /// Hears of the calls.
     pub(super) watching: Watching,
     /// The calls in flight.

@@ -1,5 +1,5 @@
 //! The start of a call: its identity, the calls that block it, and its record.
-use super::{Finished, Proxy};
+use super::{Finished, Proxy, calls::Refusals};
 use crate::engine::{
     asking::Asker,
     check::Checked,
@@ -22,7 +22,6 @@ use std::{
     process,
     sync::Arc,
 };
-use tool_reliability::telemetry::TelemetryLayer;
 use tower::{Layer as _, ServiceExt, service_fn};
 use tr_core::{
     BoxError, CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall,
@@ -30,8 +29,6 @@ use tr_core::{
 };
 
 type End = Result<ToolOutcome, BoxError>;
-/// Tells of calls that no stack hears of, if anything does.
-pub(in crate::engine) type Refusals = Option<TelemetryLayer>;
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// How much of a param's value a record shows, in characters.
