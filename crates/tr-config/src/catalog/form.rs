@@ -1,8 +1,8 @@
 //! The form of a catalogue, as it is written.
 use super::endpoint::Method;
 use super::shape::{
-    Added, Address, Anywhere, COUNTED, DAY, End, Inside, Jitter, JitterPercent, Lenient, Period,
-    Program, RECORDED, Section, Share,
+    Added, Address, Anywhere, COUNTED, DAY, End, Inside, Jitter, JitterPercent, Period, Program,
+    RECORDED, Section, Share,
 };
 use std::time::Duration;
 use tr_core::{
@@ -11,7 +11,7 @@ use tr_core::{
     manifest::{BreakerOrder, Capability, LoopOverride, OutcomeCheck, TtlOverride},
 };
 use tr_wire::read::{
-    Any, AnySpan, Count, Factor, Flag, List, Map, Name, Record, Span, Text, Word, object,
+    Any, AnySpan, Count, Factor, Flag, Lenient, List, Map, Name, Record, Span, Text, Word, object,
 };
 
 object! { strict

@@ -4,33 +4,6 @@ use tr_core::{Verdict, canonical::Pointer};
 use tr_wire::read::{Kind, List, Percent, Text, shape, words};
 
 shape! {
-    /// An optional value; reading continues after its faults.
-    pub(crate) Lenient<S> as S => Option<S::Value>,
-    |node, faults| Some(S::read(node, faults)),
-
-    fn absent() -> Option<Self::Value> {
-        Some(None)
-    }
-
-    fn or(own: Self::Value, other: Self::Value) -> Self::Value {
-        match (own, other) {
-            (Some(own), Some(other)) => Some(S::or(own, other)),
-            (own, other) => own.or(other),
-        }
-    }
-}
-
-shape! {
-    /// What is the default of its type where it is absent; reading continues after its faults.
-    pub(crate) Section<S> where { S::Value: Default } as S => S::Value,
-    |node, faults| Some(S::read(node, faults).unwrap_or_default()),
-
-    fn absent() -> Option<Self::Value> {
-        Some(S::Value::default())
-    }
-}
-
-shape! {
     /// Several values, to which those of the defaults are added.
     pub(crate) Added<S>
     where { S::Value: IntoIterator + Extend<<S::Value as IntoIterator>::Item> }

@@ -1,9 +1,9 @@
 //! `[breaker]`.
 use super::limit::OrNone;
-use crate::catalog::shape::{COUNTED, Lenient, Share as Rate};
+use crate::catalog::shape::{COUNTED, Share as Rate};
 use std::time::Duration;
 use tr_core::manifest::BreakerOverride;
-use tr_wire::read::{Count, Flag, Size, Span, Word, object, words};
+use tr_wire::read::{Count, Flag, Lenient, Size, Span, Word, object, words};
 
 object! { strict
     /// Changes to all breakers. A tool's own settings win over those of its effect, and these over the

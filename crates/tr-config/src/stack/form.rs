@@ -11,17 +11,14 @@ use super::{
     telemetry::TelemetryConfig,
 };
 use crate::{
-    catalog::{
-        ToolCatalog,
-        form::Catalog,
-        read,
-        shape::{DAY, Lenient, Section},
-    },
+    catalog::{ToolCatalog, form::Catalog, read, shape::DAY},
     rollout::{Mode, Rollout, Share, Stage},
 };
 use std::time::Duration;
 use tr_core::Effect;
-use tr_wire::read::{Flag, Kind, Map, Members, Percent, Span, Word, object, shape, words};
+use tr_wire::read::{
+    Flag, Kind, Lenient, Map, Members, Percent, Section, Span, Word, object, shape, words,
+};
 
 object! { strict
     /// How a stack of reliability layers is set up. What is absent stays as the stack has it.

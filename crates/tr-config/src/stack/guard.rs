@@ -1,9 +1,8 @@
 //! What only `tool-guard` reads: where it records calls, by which members of `_meta` it recognizes them, and what the
 //! statuses of its upstream say.
 use super::limit::refuse_scheme;
-use crate::catalog::shape::Lenient;
 use std::{path::PathBuf, str::FromStr};
-use tr_wire::read::{At, Flag, Map, Name, Node, Shape as _, Word, object, shape, words};
+use tr_wire::read::{At, Flag, Lenient, Map, Name, Node, Shape as _, Word, object, shape, words};
 
 object! { strict
     /// Where calls are recorded, so that the records outlive the process. How long records are kept is in

@@ -1,8 +1,8 @@
 //! `[idempotency]`.
-use crate::catalog::shape::{Lenient, RECORDED};
+use crate::catalog::shape::RECORDED;
 use std::time::Duration;
 use tr_idempotency::ConflictPolicy;
-use tr_wire::read::{Size, Span, Word, object, words};
+use tr_wire::read::{Lenient, Size, Span, Word, object, words};
 
 /// The most bytes that a bound of records can be set to: 1 GiB.
 const MAX_BYTES: u32 = 1 << 30;

@@ -1,9 +1,9 @@
 //! `[loops]`.
-use crate::catalog::shape::{Lenient, RECORDED};
+use crate::catalog::shape::RECORDED;
 use std::time::Duration;
 use tr_loopguard::Signals;
 use tr_wire::read::{
-    Count, Flag, Integer, Kind, List, Name, Size, Span, Word, object, shape, words,
+    Count, Flag, Integer, Kind, Lenient, List, Name, Size, Span, Word, object, shape, words,
 };
 
 object! { strict

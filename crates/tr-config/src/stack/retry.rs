@@ -2,11 +2,13 @@
 use super::limit::OrNone;
 use crate::catalog::{
     form::Retry,
-    shape::{DAY, Jitter, JitterPercent, Lenient},
+    shape::{DAY, Jitter, JitterPercent},
 };
 use std::time::Duration;
 use tr_core::RetryOverride;
-use tr_wire::read::{AnySpan, Count, Factor, Flag, List, Name, Span, Word, object, shape, words};
+use tr_wire::read::{
+    AnySpan, Count, Factor, Flag, Lenient, List, Name, Span, Word, object, shape, words,
+};
 
 object! { strict
     /// Changes to the retry policy of the preset.

@@ -1,8 +1,7 @@
 //! `[sessions]`.
 use super::limit::refuse_scheme;
-use crate::catalog::shape::Lenient;
 use std::path::PathBuf;
-use tr_wire::read::{Flag, Name, Size, Word, object, shape, words};
+use tr_wire::read::{Flag, Lenient, Name, Size, Word, object, shape, words};
 
 object! { strict
     /// Which sessions of agents the stack keeps whole, and how.

@@ -1,8 +1,7 @@
 //! `[telemetry]`.
-use crate::catalog::shape::Lenient;
 use std::net::SocketAddr;
 use tr_telemetry::Names;
-use tr_wire::read::{Flag, List, Map, Name, Size, Word, object, shape, words};
+use tr_wire::read::{Flag, Lenient, List, Map, Name, Size, Word, object, shape, words};
 
 object! { strict
     /// What is reported of calls, under which names, and where.

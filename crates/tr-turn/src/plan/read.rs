@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tr_core::{Effect, Json, Priority};
 use tr_wire::read::{
-    Any, Faults, Flag, Kind, List, Map, Node, Record, Shape, Strictness, Tally, Word, object,
-    schema_of, shape, sorted, text,
+    Any, Faults, Flag, Kind, Lenient, List, Map, Node, Record, Section, Shape, Strictness, Tally,
+    Word, object, schema_of, shape, sorted, text,
 };
 
 /// Reads as much as possible, and reports the rest.
@@ -32,83 +32,92 @@ pub fn json_schema() -> Value {
     sorted(schema)
 }
 
-object! { closed
+object! { strict [INLINE TAKES_NULLS]
     /// A turn of tool calls: their dependencies, and limits.
     struct PlanForm for Draft {
         ignored "$schema";
         /// The turn's name in traces.
-        "turn" => turn, Name;
+        "turn" => turn: Option<Box<str>>, Lenient<Name>;
         /// The session on whose behalf the calls are made.
-        "session" => session, Name;
+        "session" => session: Option<Box<str>>, Lenient<Name>;
         /// The agent on whose behalf the calls are made, where retries are opt-in per agent.
-        "agent" => agent, Name;
+        "agent" => agent: Option<Box<str>>, Lenient<Name>;
         /// The time and concurrency limits.
-        "limits" => limits, LimitsForm;
+        "limits" => limits: Limits, Section<PlanLimits>;
         /// The calls. The order matters only between calls of the same priority.
-        "calls" => calls, Calls;
+        "calls" => calls: Vec<Call>, Section<Calls>;
     }
 }
 
-object! { closed
+object! { strict [INLINE TAKES_NULLS]
     /// The time and concurrency limits.
-    struct LimitsForm for Limits {
+    struct LimitsForm {
         /// How long the turn may take; 300000 by default.
-        "timeout_ms" => timeout, Milliseconds;
+        "timeout_ms" => timeout: Option<Duration>, Lenient<Milliseconds>;
         /// How long a call may take with all its attempts; by default as long as the turn.
-        "call_timeout_ms" => call_timeout, Milliseconds;
+        "call_timeout_ms" => call_timeout: Option<Duration>, Lenient<Milliseconds>;
         /// How long an attempt may take; by default as set by its tool's manifest or the stack.
-        "attempt_timeout_ms" => attempt_timeout, Milliseconds;
+        "attempt_timeout_ms" => attempt_timeout: Option<Duration>, Lenient<Milliseconds>;
         /// How many calls run at once; 8 by default.
-        "concurrency" => concurrency, Concurrency;
+        "concurrency" => concurrency: Option<usize>, Lenient<Concurrency>;
     }
 }
 
-object! { closed
+shape! {
+    PlanLimits as LimitsForm => Limits,
+    |node, faults| {
+        let (said, default) = (LimitsForm::read(node, faults)?, Limits::default());
+        Some(Limits {
+            timeout: said.timeout.unwrap_or(default.timeout),
+            call_timeout: said.call_timeout,
+            attempt_timeout: said.attempt_timeout,
+            concurrency: said.concurrency.unwrap_or(default.concurrency),
+        })
+    }
+}
+
+object! { strict [INLINE TAKES_NULLS]
     /// A call of a tool.
     struct CallForm for Call {
-        required {
-            /// The tool to call: its name, or `name.action`.
-            "tool" => tool, ToolName;
-        }
+        /// The tool to call: its name, or `name.action`.
+        "tool" => tool: Box<str>, ToolName;
         /// The call's name; the tool's name by default.
-        "name" => name, Name;
+        "name" => name: Option<Box<str>>, Lenient<Name>;
         /// `{"$from": CALL}` in it is replaced by that call's result, with `"at": POINTER` by the value
         /// at that pointer; `{"$literal": VALUE}` by the value itself.
-        "params" => params, Record;
+        "params" => params: Option<Json>, Lenient<Record>;
         /// Further calls to wait for.
-        "depends_on" => after, CallNames;
+        "depends_on" => after: Vec<Box<str>>, Section<CallNames>;
         /// By the name of a dependency: the value to use if that fails.
-        "defaults" => defaults, Map<Any>;
+        "defaults" => defaults: Vec<(Box<str>, Json)>, Section<Map<Any>>;
         /// Whether a failure is escalated to the user; `false` by default.
-        "required" => required, Flag;
+        "required" => required: Option<bool>, Lenient<Flag>;
         /// The value for its dependents if it fails.
-        "default_value" => default_value, Any;
+        "default_value" => default_value: Option<Json>, Lenient<Any>;
         /// Alternative tools, best first.
-        "alternatives" => alternatives, List<OneAlternative>;
+        "alternatives" => alternatives: Option<Vec<Alternative>>, Lenient<List<OneAlternative>>;
         /// The order among calls that are due; `normal` by default.
-        "priority" => priority, Word<Priority>;
+        "priority" => priority: Option<Priority>, Lenient<Word<Priority>>;
         /// The tool's effect, where no manifest declares it; `mutating` by default.
-        "effect" => effect, Word<Effect>;
+        "effect" => effect: Option<Effect>, Lenient<Word<Effect>>;
         /// How long it may take with all its attempts.
-        "timeout_ms" => timeout, Milliseconds;
+        "timeout_ms" => timeout: Option<Duration>, Lenient<Milliseconds>;
         /// How long an attempt may take.
-        "attempt_timeout_ms" => attempt_timeout, Milliseconds;
+        "attempt_timeout_ms" => attempt_timeout: Option<Duration>, Lenient<Milliseconds>;
         /// The idempotency key.
-        "idempotency_key" => idempotency_key, Name;
+        "idempotency_key" => idempotency_key: Option<Box<str>>, Lenient<Name>;
         /// The id by which the call can be cancelled; its name by default.
-        "cancellation_id" => cancellation_id, Name;
+        "cancellation_id" => cancellation_id: Option<Box<str>>, Lenient<Name>;
     }
 }
 
-object! { closed
+object! { strict [INLINE TAKES_NULLS]
     /// An alternative tool with its own params.
     struct AlternativeForm for Alternative {
-        required {
-            /// The alternative tool.
-            "tool" => tool, ToolName;
-        }
+        /// The alternative tool.
+        "tool" => tool: Box<str>, ToolName;
         /// Its params; those of the call by default.
-        "params" => params, Record;
+        "params" => params: Option<Json>, Lenient<Record>;
     }
 }
 

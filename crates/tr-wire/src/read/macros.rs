@@ -11,9 +11,8 @@
 /// A struct that `sets` a builder has the names of the builder's methods for its fields, and `apply` calls
 /// them. Members under `beside` are only kept.
 ///
-/// `closed` ones are read into a value that others make too: a member that is not there, is `null` or
-/// cannot be read leaves its field as it is by default, and its type is the field's. Those under
-/// `required` must be there. Unknown members are refused.
+/// A struct `for` another type is read into that. `[INLINE TAKES_NULLS]` sets these of its
+/// [`Members`](crate::read::Members).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __object {
@@ -107,86 +106,24 @@ macro_rules! __object {
         }
     };
     (
-        closed $(#[doc = $doc:literal])* struct $name:ident for $target:ty {
-            $(ignored $ignored:literal;)*
-            $(required { $(
-                $(#[doc = $needed_doc:literal])*
-                $needed:literal => $needed_field:ident, $needed_shape:ty;
-            )* })?
-            $(
-                $(#[doc = $field_doc:literal])*
-                $wire:literal => $field:ident, $shape:ty;
-            )*
-        }
+        strict $([$($flag:ident)*])? $(#[doc = $doc:literal])*
+        struct $name:ident for $target:ty { $($body:tt)* }
     ) => {
         $(#[doc = $doc])*
         #[derive(Debug)]
         pub(crate) struct $name;
 
-        impl $crate::read::Members for $name {
-            const INLINE: bool = true;
-            const TAKES_NULLS: bool = true;
-
-            fn names() -> ::std::borrow::Cow<'static, [&'static str]> {
-                const NAMES: &[&str] = &[$($ignored,)* $($($needed,)*)? $($wire,)*];
-                NAMES.into()
-            }
-
-            fn take(
-                object: &mut $crate::read::Object<'_>,
-                faults: &mut $crate::read::Faults,
-            ) -> Option<$target> {
-                let mut value = <$target>::default();
-                $(object.field::<$crate::read::Ignored>($ignored, faults);)*
-                $($(
-                    if let Some(read) = object.field::<$needed_shape>($needed, faults) {
-                        value.$needed_field = read.into();
-                    }
-                )*)?
-                $(
-                    let read = object.field::<$crate::read::Maybe<$shape>>($wire, faults);
-                    if let Some(read) = read.flatten() {
-                        value.$field = read.into();
-                    }
-                )*
-                Some(value)
-            }
-
-            $crate::read::with_schema! {
-                fn describe(
-                    schema: &mut $crate::read::ObjectSchema,
-                    generator: &mut $crate::read::schemars::SchemaGenerator,
-                ) {
-                    $(schema.ignored(generator, $ignored);)*
-                    $($(
-                        schema.field::<$needed_shape>(generator, $needed, concat!($($needed_doc),*));
-                    )*)?
-                    $(
-                        let about = concat!($($field_doc),*);
-                        schema.field::<$crate::read::Maybe<$shape>>(generator, $wire, about);
-                    )*
-                }
-            }
-        }
-
-        $crate::read::object! { @shape $name [$target] [$($doc),*] }
+        $crate::read::object! { @reader $name [$target] [$($($flag)*)?] [$($doc),*] { $($body)* } }
     };
-    (strict $(#[doc = $doc:literal])* struct $name:ident for $target:ty { $($body:tt)* }) => {
-        $(#[doc = $doc])*
-        #[derive(Debug)]
-        pub(crate) struct $name;
-
-        $crate::read::object! { @reader $name [$target] [$($doc),*] { $($body)* } }
-    };
-    (strict $(#[doc = $doc:literal])* struct $name:ident $body:tt) => {
+    (strict $([$($flag:ident)*])? $(#[doc = $doc:literal])* struct $name:ident $body:tt) => {
         $crate::read::object! { @struct [pub(crate)] [] [$($doc),*] $name $body }
-        $crate::read::object! { @reader $name [Self] [$($doc),*] $body }
+        $crate::read::object! { @reader $name [Self] [$($($flag)*)?] [$($doc),*] $body }
     };
     (strict $(#[doc = $doc:literal])* pub struct $name:ident $body:tt) => {
         $crate::read::object! {
             @struct [pub] [#[derive(PartialEq)] #[non_exhaustive]] [$($doc),*] $name $body
         }
-        $crate::read::object! { @reader $name [Self] [$($doc),*] $body }
+        $crate::read::object! { @reader $name [Self] [] [$($doc),*] $body }
     };
     (
         strict $(#[doc = $doc:literal])* pub struct $name:ident sets $builder:ty {
@@ -220,7 +157,7 @@ macro_rules! __object {
     };
     (strict $(#[doc = $doc:literal])* root struct $name:ident $body:tt) => {
         $crate::read::object! { @struct [pub] [#[non_exhaustive]] [$($doc),*] $name $body }
-        $crate::read::object! { @reader $name [Self] [$($doc),*] $body }
+        $crate::read::object! { @reader $name [Self] [] [$($doc),*] $body }
         $crate::read::object! { @differing $name $body }
     };
     (
@@ -264,7 +201,7 @@ macro_rules! __object {
         }
     };
     (
-        @reader $name:ident [$target:ty] [$($doc:literal),*] {
+        @reader $name:ident [$target:ty] [$($flag:ident)*] [$($doc:literal),*] {
             $(ignored $ignored:literal;)*
             $(
                 $(#[doc = $field_doc:literal])*
@@ -281,6 +218,8 @@ macro_rules! __object {
         }
     ) => {
         impl $crate::read::Members for $name {
+            $(const $flag: bool = true;)*
+
             fn names() -> ::std::borrow::Cow<'static, [&'static str]> {
                 let own: &[&str] = &[$($ignored,)* $($wire,)* $($($also,)*)?];
                 [own, $(&*<$part_shape as $crate::read::Members>::names(),)*].concat().into()
@@ -296,8 +235,9 @@ macro_rules! __object {
                 $(let $part = <$part_shape as $crate::read::Members>::take(object, faults);)*
                 $($(let $part = $part.map(|read| $build(read, faults));)?)*
                 let mut value = <Self::Value as Default>::default();
-                $(value.$field = $field?;)*
-                $(value.$part = $part?;)*
+                // What could not be read stays as it is by default, and the rest is kept.
+                $(if let Some(read) = $field { value.$field = read; })*
+                $(if let Some(read) = $part { value.$part = read; })*
                 Some(value)
             }
 

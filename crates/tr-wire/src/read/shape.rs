@@ -234,6 +234,35 @@ impl<S: Write> Write for Maybe<S> {
     }
 }
 
+shape! {
+    /// An optional value; reading continues after its faults.
+    pub Lenient<S> as S => Option<S::Value>,
+    |node, faults| Some(S::read(node, faults)),
+
+    const TAKES_NULL: bool = S::TAKES_NULL;
+
+    fn absent() -> Option<Self::Value> {
+        Some(None)
+    }
+
+    fn or(own: Self::Value, other: Self::Value) -> Self::Value {
+        match (own, other) {
+            (Some(own), Some(other)) => Some(S::or(own, other)),
+            (own, other) => own.or(other),
+        }
+    }
+}
+
+shape! {
+    /// What is the default of its type where it is absent; reading continues after its faults.
+    pub Section<S> where { S::Value: Default } as S => S::Value,
+    |node, faults| Some(S::read(node, faults).unwrap_or_default()),
+
+    fn absent() -> Option<Self::Value> {
+        Some(S::Value::default())
+    }
+}
+
 /// A value that only the program reads.
 pub type Ignored = Maybe<Any>;
 
