@@ -25,9 +25,8 @@ pub(super) const FAILURES: &[Group] = &[
          failed to connect .. timed out | handshake timed out | handshake timeout
          headers timeout | i o timeout | io timeout | network is unreachable timed out
          network request timed out | network timeout | read timed out | read timeout
-         socket hang up timeout | socket timed out | socket timeout | ssl handshake timed out
-         tls handshake timeout | upstream request timeout | upstream timed out
-         write timed out | write timeout",
+         socket hang up timeout | socket timed out | socket timeout | upstream request timeout
+         upstream timed out | write timed out | write timeout",
     ),
     (
         Kind::RateLimited,
@@ -37,10 +36,9 @@ pub(super) const FAILURES: &[Group] = &[
          rate limit has been exceeded | rate limit hit | rate limit of | rate limit reached
          rate limit was exceeded | rate limited | rate limits exceeded | ratelimit exceeded
          reached .. rate limit | request rate is too high | request rate too large
-         request was throttled | requests per minute | requests per second
-         secondary rate limit | slow down your requests | throttled | throttling
-         tokens per minute | too many api requests | too many calls | too many requests
-         would exceed your",
+         requests per minute | requests per second | secondary rate limit
+         slow down your requests | throttled | throttling | tokens per minute
+         too many api requests | too many calls | too many requests | would exceed your",
     ),
     (
         Kind::ResourceExhausted,
@@ -50,7 +48,7 @@ pub(super) const FAILURES: &[Group] = &[
     ),
     (
         Kind::Overloaded,
-        "at capacity | currently experiencing high | high demand | is overloaded | no capacity
+        "at capacity | currently experiencing high | high demand | no capacity
          out of capacity | over capacity | overloaded | server busy | server is busy
          service is busy | system is busy | too busy",
     ),
@@ -73,38 +71,31 @@ pub(super) const FAILURES: &[Group] = &[
         Kind::DnsFailure,
         "could not resolve host | could not resolve hostname | could not resolve proxy
          couldn't resolve host | couldn't resolve proxy | dns error | dns failure
-         dns lookup failed | dns query failed | dns resolution | dns resolution failed
-         domain name not found | failed to lookup address information | failed to resolve
-         failed to resolve host | getaddrinfo failed | host not found
-         hostname could not be found | hostname not found | name not resolved
+         dns lookup failed | dns query failed | dns resolution | domain name not found
+         failed to lookup address information | failed to resolve | getaddrinfo failed
+         host not found | hostname could not be found | hostname not found | name not resolved
          name or service not known | name resolution failed | name resolution failure
-         no address associated with hostname | no such host | no such host is known
-         nodename nor servname provided | server misbehaving
-         temporary failure in name resolution | temporary failure resolving
-         unable to resolve host",
+         no address associated with hostname | no such host | nodename nor servname provided
+         server misbehaving | temporary failure in name resolution
+         temporary failure resolving | unable to resolve host",
     ),
     (
         Kind::ConnectionReset,
         "before headers reset reason | broken connection | broken pipe | browser disconnected
-         browser has been closed | browser has disconnected
-         client network socket disconnected | closed before message completed
+         browser has been closed | browser has disconnected | closed before message completed
          closed the connection | closed unexpectedly | connection aborted | connection broken
-         connection closed | connection closed before | connection closed by
-         connection dropped | connection error desc transport is closing
-         connection has been closed | connection is closed | connection lost | connection reset
-         connection terminated | connection unexpectedly closed | connection was closed
-         connection was forcibly closed | connection was reset
-         context or browser has been closed | disconnect reset before headers | early eof
-         empty reply from server | eof occurred in violation of protocol | forcibly closed
-         goaway | incomplete chunked read | incomplete message | lost connection
+         connection closed | connection dropped | connection has been closed
+         connection is closed | connection lost | connection reset | connection terminated
+         connection was closed | connection was reset | early eof | empty reply from server
+         eof occurred in violation of protocol | forcibly closed | goaway
+         incomplete chunked read | incomplete message | lost connection
          net http request canceled while waiting | not closed cleanly | other side closed
          page has been closed | partial file | peer closed connection | premature close
-         premature eof | prematurely closed | process exited | received rst_stream
-         recv failure | remote end closed connection | remote end hung up
-         reset before headers | rst_stream | send failure | server closed the connection
-         server disconnected | server has gone away | server process crashed | session closed
-         socket closed | socket disconnected | socket hang up | ssl_error_syscall
-         stream closed | stream ended unexpectedly | target closed
+         premature eof | prematurely closed | process exited | recv failure
+         remote end closed connection | remote end hung up | reset before headers | rst_stream
+         send failure | server disconnected | server has gone away | server process crashed
+         session closed | socket closed | socket disconnected | socket hang up
+         ssl_error_syscall | stream closed | stream ended unexpectedly | target closed
          terminating connection due to | transfer closed with | transport closed
          transport is closing | unexpected disconnect | unexpected end of file | unexpected eof
          unexpectedly closed | websocket closed | websocket was closed",
@@ -117,10 +108,9 @@ pub(super) const FAILURES: &[Group] = &[
     (Kind::GatewayTimeout, "gateway time out | gateway timeout"),
     (
         Kind::ServerError,
-        "an error occurred while processing your request | an internal error | backend error
-         error processing your request | internal error | internal server error
-         internal service error | server error | server had an error | something went wrong
-         the server encountered | unexpected server error | unknown server error",
+        "an error occurred while processing your request | backend error
+         error processing your request | internal error | internal service error | server error
+         server had an error | something went wrong | the server encountered",
     ),
     (
         Kind::Conflict,
@@ -134,21 +124,18 @@ pub(super) const FAILURES: &[Group] = &[
     (
         Kind::Busy,
         "another git process | another installation is in progress
-         another operation is in progress | another process | being used by another process
+         another operation is in progress | another process
          can't write against a read only replica | cannot allocate memory | cold start
-         connection pool exhausted | connection pool timed out | connection slots are reserved
-         could not acquire lock | could not get lock | could not lock | could not obtain lock
-         currently locked | database is locked | database system is shutting down
-         database system is starting up | database table is locked | device or resource busy
+         connection pool exhausted | connection slots are reserved | could not acquire lock
+         could not get lock | could not lock | could not obtain lock | currently locked
+         database is locked | database system is shutting down | database table is locked
          execution context was destroyed | failed to acquire lock | file is locked
          frame was detached | in recovery mode | is being provisioned | is currently loading
-         is locked by | is locked by another | is starting up | leader election
-         lock timeout | lock wait timeout | locked by another | max number of clients reached
-         model is currently loading | nobrokersavailable | node is detached
-         not attached to the dom | out of memory | please retry
+         is locked by | is starting up | leader election | lock timeout | lock wait timeout
+         locked by another | max number of clients reached | nobrokersavailable
+         node is detached | not attached to the dom | out of memory | please retry
          please try again | pool timed out | queue is full | redis is busy | redis is loading
-         resource busy | resource busy or locked | resource deadlock
-         resource temporarily unavailable | retry later | retry the request
+         resource busy | resource deadlock | retry later | retry the request
          stale element reference | still starting | temporarily locked | temporarily overloaded
          temporarily unavailable | temporary error | temporary failure | text file busy
          too many clients | too many connections | too many open files | transient error
@@ -158,12 +145,12 @@ pub(super) const FAILURES: &[Group] = &[
     (
         Kind::InvalidInput,
         "body is not valid json | check constraint failed | could not compile
-         could not parse json | data too long for column | error in your sql syntax
-         foreign key constraint failed | foreign key constraint fails | invalid json in request
-         not a git repository | not null constraint failed
-         operation against a key holding the wrong kind of value | sql syntax
-         strict mode violation | syntax error at or near | violates check constraint
-         violates foreign key constraint | violates not null constraint",
+         could not parse json | data too long for column | foreign key constraint failed
+         foreign key constraint fails | invalid json in request | not a git repository
+         not null constraint failed | operation against a key holding the wrong kind of value
+         sql syntax | strict mode violation | syntax error at or near
+         violates check constraint | violates foreign key constraint
+         violates not null constraint",
     ),
     (
         Kind::AuthFailed,
@@ -181,21 +168,19 @@ pub(super) const FAILURES: &[Group] = &[
          invalid token | invalid username or password | invalid x api key | jwt expired
          log in first | login required | missing api key | must be logged in | no api key
          no credentials | not authenticated | not logged in | oauth token revoked
-         password authentication failed | please log in | requires authentication
-         security token included in the request | session expired | session has expired
-         signature we calculated does not match | token expired | token has expired
-         token is expired | unable to locate credentials | unauthenticated | unauthorized
-         wrong credentials",
+         please log in | requires authentication | security token included in the request
+         session expired | session has expired | signature we calculated does not match
+         token expired | token has expired | token is expired | unable to locate credentials
+         unauthenticated | unauthorized | wrong credentials",
     ),
     (
         Kind::PermissionDenied,
-        "access blocked | access denied path outside allowed directories | access is denied
-         access to this resource is denied | admin access required | blocked by cors policy
-         blocked by robots | denied by user | do not have access | does not have access
-         does not have permission | don't have access | insufficient permission
-         insufficient permissions | insufficient privileges | insufficient scope
-         missing access | missing permissions | not authorized to | not permitted
-         operation not permitted | outside allowed directories | permission denied
+        "access blocked | access is denied | access to this resource is denied
+         admin access required | blocked by cors policy | blocked by robots | denied by user
+         do not have access | does not have access | does not have permission
+         don't have access | insufficient permission | insufficient permissions
+         insufficient privileges | insufficient scope | missing access | missing permissions
+         not authorized to | not permitted | outside allowed directories | permission denied
          permission to use | pull access denied | read only file system | read only transaction
          rejected by user | request was denied | requires admin | resource not accessible by
          tool use was rejected | user denied | user doesn't want to proceed | user rejected
@@ -219,13 +204,13 @@ pub(super) const FAILURES: &[Group] = &[
     ),
     (
         Kind::AlreadyExists,
-        "address already in use | address in use | already in use | duplicate entry
-         duplicate key error | duplicate key value | is already in use
-         only one usage of each socket address | port is already allocated | unique constraint",
+        "address in use | already in use | duplicate entry | duplicate key error
+         duplicate key value | only one usage of each socket address
+         port is already allocated | unique constraint",
     ),
     (
         Kind::QuotaExhausted,
-        "billing details | credit balance is too low | daily limit | daily limit exceeded
+        "billing details | credit balance is too low | daily limit
          exceeded your current quota | free tier limit | hard limit reached
          insufficient balance | insufficient credit | insufficient credits | insufficient funds
          insufficient quota | monthly limit | monthly quota | no credits | out of credits
@@ -243,9 +228,9 @@ pub(super) const FAILURES: &[Group] = &[
         Kind::PreconditionFailed,
         "automatic merge failed | cannot rebase | fix conflicts | merge conflict
          non fast forward | not mergeable | nothing to commit | peer dependency
-         pull request is not mergeable | refusing to merge unrelated histories
-         unable to resolve dependency tree | uncommitted changes | unmerged files
-         updates were rejected | working tree is not clean | would be overwritten by",
+         refusing to merge unrelated histories | unable to resolve dependency tree
+         uncommitted changes | unmerged files | updates were rejected
+         working tree is not clean | would be overwritten by",
     ),
     (
         Kind::NoSpace,
@@ -257,10 +242,8 @@ pub(super) const FAILURES: &[Group] = &[
         "certificate expired | certificate has expired | certificate is not trusted
          certificate is not valid | certificate is valid for | certificate required
          certificate signed by unknown authority | certificate verification failed
-         certificate verify failed | does not match certificate's
-         hostname ip does not match certificate's altnames | invalid peer certificate
-         pkix path building failed | self signed certificate
-         server certificate verification failed | ssl certificate problem
+         certificate verify failed | does not match certificate's | invalid peer certificate
+         pkix path building failed | self signed certificate | ssl certificate problem
          unable to find valid certification path | unable to get local issuer certificate
          unable to verify the first certificate",
     ),
@@ -272,29 +255,26 @@ pub(super) const BROAD: &[Group] = &[
         Kind::NetworkError,
         "all connection attempts failed | can't connect | cannot connect
          communications link failure | connect error | connection error | connection failed
-         connection failure | could not connect | couldn't connect | couldn't connect to server
-         destination unreachable | download failed | error decoding response body
-         error reading a body from connection | error sending request | error trying to connect
-         failed to connect | failed to download | failed to establish a new connection
-         failed to fetch | fetch failed | handshake failed | handshake failure | host is down
-         host is unreachable | host unreachable | internet connection
-         internet connection appears to be offline | internet disconnected | load failed
-         max retries exceeded with url | network changed | network connection was lost
-         network error | network is down | network is unreachable | network unreachable
-         networkerror when attempting to fetch resource | no reachable servers
-         no route to host | not connected | protocol error | proxy connect aborted
-         proxy error | request failed due to network | server selection error
-         spurious network error | ssl handshake | ssl routines | stream error | tls handshake
-         transport error | unable to access .. proxy | unable to connect
-         upstream connect error",
+         connection failure | could not connect | couldn't connect | destination unreachable
+         download failed | error decoding response body | error reading a body from connection
+         error sending request | error trying to connect | failed to connect
+         failed to download | failed to establish a new connection | failed to fetch
+         fetch failed | handshake failed | handshake failure | host is down
+         host is unreachable | host unreachable | internet connection | internet disconnected
+         load failed | max retries exceeded with url | network changed
+         network connection was lost | network error | network is down | network is unreachable
+         network unreachable | networkerror when attempting to fetch resource
+         no reachable servers | no route to host | not connected | protocol error
+         proxy connect aborted | proxy error | request failed due to network
+         server selection error | ssl handshake | ssl routines | stream error | tls handshake
+         transport error | unable to access .. proxy | unable to connect",
     ),
     (
         Kind::Cancelled,
         "canceled by user | cancelled by client | cancelled by user | context canceled
          interrupted by user | operation canceled | operation cancelled | operation was aborted
          operation was canceled | operation was cancelled | request aborted by user
-         request canceled | request cancelled | request interrupted by user
-         request was canceled | request was cancelled | task was cancelled | user canceled
-         user cancelled",
+         request canceled | request cancelled | request was canceled | request was cancelled
+         task was cancelled | user canceled | user cancelled",
     ),
 ];

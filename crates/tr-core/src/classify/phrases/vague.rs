@@ -26,24 +26,24 @@ pub(super) const VAGUE: &[Group] = &[
     ),
     (
         Kind::AuthFailed,
-        "2fa required | bad password | credentials | expired credentials | has expired
-         must be authenticated | unauthorised",
+        "2fa required | bad password | credentials | has expired | must be authenticated
+         unauthorised",
     ),
     (
         Kind::PermissionDenied,
-        "access denied | access was denied | archived so is read only | declined | denied
-         disallowed | forbidden | lacks permission | no access to | not a member
-         not accessible | not allowed | not allowed to | not authorized | unauthorized access",
+        "archived so is read only | declined | denied | disallowed | forbidden
+         lacks permission | no access to | not a member | not accessible | not allowed
+         not authorized | unauthorized access",
     ),
     (
         Kind::NotFound,
         "can't find | cannot find | cannot locate | could not be found | could not find
          could not locate | couldn't find | did not match any | didn't match any | do not exist
          does not exist | doesn't exist | has been deleted | missing file | no longer exists
-         no match | no match for | no matching | no results | no results found for id | no such
-         non existent | nonexistent | not available on | not found | nothing found
-         unable to find | unable to locate | unknown channel | unknown file | unknown host key
-         unknown id | unknown message | unknown user | was not found | were not found",
+         no match | no matching | no results | no such | non existent | nonexistent
+         not available on | not found | nothing found | unable to find | unable to locate
+         unknown channel | unknown file | unknown host key | unknown id | unknown message
+         unknown user",
     ),
     (
         Kind::AlreadyExists,
@@ -54,14 +54,14 @@ pub(super) const VAGUE: &[Group] = &[
     (
         Kind::TooLarge,
         "exceeds max | exceeds maximum | exceeds the limit | exceeds the maximum
-         file size exceeded | length exceeded | maximum number of | maximum size exceeded
-         size exceeded | size limit exceeded | too big | too large",
+         length exceeded | maximum number of | size exceeded | size limit exceeded | too big
+         too large",
     ),
     (
         Kind::Unsupported,
         "is not enabled | method not found | no longer supported | no such method
-         not available in your | not implemented | not support | not supported
-         not supported by | unimplemented | unknown method | unsupported",
+         not available in your | not implemented | not support | not supported | unimplemented
+         unknown method | unsupported",
     ),
     (
         Kind::PreconditionFailed,
