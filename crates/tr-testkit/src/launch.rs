@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    env, fmt, fs,
+    env, fmt,
     io::{self, BufRead as _, BufReader, Write as _},
     net::{Ipv4Addr, TcpListener},
     ops::Range,
@@ -16,6 +16,7 @@ use std::{
     thread,
     time::Duration,
 };
+use tempfile::TempDir;
 
 /// How long one check of a server that is not ready waits for a log line, and how many checks there
 /// are: 20 s at least.
@@ -33,9 +34,11 @@ pub(crate) fn find(program: &str, more: impl IntoIterator<Item = PathBuf>) -> Op
 }
 
 pub(crate) fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
         // Concurrent tests start their search at different ports.
-        let offset = process::id().wrapping_mul(37).wrapping_add(next()) % PORTS.len() as u32;
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let offset = process::id().wrapping_mul(37).wrapping_add(next) % PORTS.len() as u32;
         let port = (PORTS.start + offset) as u16;
         if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
             return port;
@@ -76,11 +79,6 @@ pub(crate) fn wait(
         }
     }
     Err(StartError::log(late, log))
-}
-
-fn next() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// A server did not start; the text says what to do, or has the last lines of its log.
@@ -143,38 +141,10 @@ impl fmt::Debug for StartError {
     }
 }
 
-/// A folder that is removed on drop.
-#[derive(Debug)]
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    /// An empty one among the system's temporary files.
-    pub(crate) fn new(kind: &str) -> Result<Self, StartError> {
-        loop {
-            let folder = env::temp_dir().join(format!("tr-{kind}-{}-{}", process::id(), next()));
-            match fs::create_dir(&folder) {
-                Ok(()) => return Ok(Self(folder)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(StartError::folder(&folder, &error)),
-            }
-        }
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    #[cfg(feature = "redis")]
-    pub(crate) fn empty(&self) -> Result<(), StartError> {
-        let emptied = fs::remove_dir_all(&self.0).and_then(|()| fs::create_dir(&self.0));
-        emptied.map_err(|error| StartError::folder(&self.0, &error))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// An empty folder among the system's temporary files, which is removed on drop.
+pub(crate) fn folder(kind: &str) -> Result<TempDir, StartError> {
+    let made = tempfile::Builder::new().prefix(&format!("tr-{kind}-")).tempdir();
+    made.map_err(|error| StartError::folder(&env::temp_dir(), &error))
 }
 
 /// Starts a watcher, then replaces the shell by the program. The watcher exits when it reads a

@@ -32,9 +32,10 @@ mod start;
 pub use self::start::Options;
 pub use crate::launch::StartError;
 
-use crate::launch::{Folder, Tethered, on_free_port};
+use crate::launch::{Tethered, on_free_port};
 use start::Programs;
 use std::net::{Ipv4Addr, SocketAddr};
+use tempfile::TempDir;
 
 /// A PostgreSQL server for a test, with the superuser `postgres` and the database `postgres`.
 pub struct Server {
@@ -42,7 +43,7 @@ pub struct Server {
     /// Ends before its folder goes.
     process: Option<Tethered>,
     /// Its data.
-    folder: Folder,
+    folder: TempDir,
     options: Options,
     port: u16,
 }

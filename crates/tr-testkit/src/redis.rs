@@ -34,13 +34,14 @@ mod start;
 pub use self::options::{Options, Persistence};
 pub use crate::{launch::StartError, resp::Value};
 
-use crate::launch::{Folder, Tethered, on_free_port};
+use crate::launch::{self, Tethered, on_free_port};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
 };
+use tempfile::TempDir;
 
 /// A Redis server for a test.
 pub struct Server {
@@ -49,7 +50,7 @@ pub struct Server {
     /// Ends before its folder goes.
     process: Option<Tethered>,
     /// Its data, and its own socket.
-    folder: Folder,
+    folder: TempDir,
     port: u16,
 }
 
@@ -66,7 +67,7 @@ impl Options {
     ///
     /// If there is no `redis-server`, or it does not get ready.
     pub fn start(self) -> Result<Server, StartError> {
-        let (program, folder) = (start::program()?, Folder::new("redis")?);
+        let (program, folder) = (start::program()?, launch::folder("redis")?);
         let start = |port| start::start(&self, &program, folder.path(), port);
         let (port, process) = on_free_port(start)?;
         Ok(Server { options: self, program, process, folder, port })
@@ -154,7 +155,7 @@ impl Server {
     /// If it does not get ready, or its folder cannot be emptied.
     pub fn restart_empty(&mut self) -> Result<(), StartError> {
         self.kill();
-        self.folder.empty()?;
+        self.folder = launch::folder("redis")?;
         self.restart()
     }
 

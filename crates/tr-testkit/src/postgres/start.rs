@@ -1,6 +1,6 @@
 //! Starts the process of a server: its options, programs and folder, and the wait until it is ready.
 
-use crate::launch::{Folder, LOOKS, LogTail, StartError, Tethered, User, find, wait};
+use crate::launch::{self, LOOKS, LogTail, StartError, Tethered, User, find, wait};
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
 use std::{
@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
     sync::mpsc::Receiver,
 };
+use tempfile::TempDir;
 
 /// The options of a server. By default, commits survive a kill of the process, not of the machine.
 #[derive(Clone, Debug, Default)]
@@ -99,8 +100,8 @@ fn user() -> Option<User> {
 }
 
 /// The folder of a new server, filled.
-pub(super) fn folder(programs: &Programs) -> Result<Folder, StartError> {
-    let folder = Folder::new(PROGRAM)?;
+pub(super) fn folder(programs: &Programs) -> Result<TempDir, StartError> {
+    let folder = launch::folder(PROGRAM)?;
     if let Some(User { user, group }) = programs.user {
         let given = chown(folder.path(), Some(user), Some(group));
         given.map_err(|error| StartError::folder(folder.path(), &error))?;
