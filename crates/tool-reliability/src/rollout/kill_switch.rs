@@ -17,15 +17,13 @@ use tr_core::ToolCall;
 pub struct KillSwitch(Arc<Setting>);
 
 struct Setting {
-    /// The mode of all calls, one of the constants below. A call reads nothing else, unless it is `DIFFERS`.
+    /// The place in `MODES` of the mode of all calls. A call reads nothing else, unless it is `DIFFERS`.
     all: AtomicU8,
     on: AtomicBool,
     rollout: RwLock<Rollout>,
 }
 
-const OFF: u8 = 0;
-const OBSERVE: u8 = 1;
-const SHADOW: u8 = 2;
+const MODES: [Mode; 4] = [Mode::Off, Mode::Observe, Mode::Shadow, Mode::Enforce];
 const ENFORCE: u8 = 3;
 /// The mode depends on the call.
 const DIFFERS: u8 = 4;
@@ -82,12 +80,9 @@ impl KillSwitch {
     #[must_use]
     #[inline]
     pub fn mode(&self, call: &ToolCall) -> Mode {
-        match self.0.all.load(Relaxed) {
-            ENFORCE => Mode::Enforce,
-            OFF => Mode::Off,
-            OBSERVE => Mode::Observe,
-            SHADOW => Mode::Shadow,
-            _ => self.0.rollout.read().unwrap_or_else(PoisonError::into_inner).mode(call),
+        match MODES.get(usize::from(self.0.all.load(Relaxed))) {
+            Some(mode) => *mode,
+            None => self.0.rollout.read().unwrap_or_else(PoisonError::into_inner).mode(call),
         }
     }
 
@@ -102,15 +97,9 @@ impl Setting {
     /// Writes the mode of all calls. The caller holds the rollout's lock for writing, so that of two changes
     /// at once the later one wins.
     fn publish(&self, rollout: &Rollout) {
-        let word = match rollout.uniform() {
-            _ if !self.on.load(Relaxed) => OFF,
-            Some(Mode::Off) => OFF,
-            Some(Mode::Observe) => OBSERVE,
-            Some(Mode::Shadow) => SHADOW,
-            Some(Mode::Enforce) => ENFORCE,
-            // A mode that is unknown here is read from the rollout, call by call.
-            Some(_) | None => DIFFERS,
-        };
-        self.all.store(word, Relaxed);
+        let mode = if self.on.load(Relaxed) { rollout.uniform() } else { Some(Mode::Off) };
+        // A mode that is unknown here is read from the rollout, call by call.
+        let place = MODES.iter().position(|known| Some(*known) == mode);
+        self.all.store(place.map_or(DIFFERS, |place| place as u8), Relaxed);
     }
 }
