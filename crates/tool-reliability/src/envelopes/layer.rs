@@ -3,7 +3,7 @@ use super::{
     ids::Ids,
     running::Canceller,
     service::Envelopes,
-    shared::{MOST_CANCELLABLE, Shared, Tools},
+    shared::{Shared, Tools},
 };
 use crate::config::Live;
 use std::sync::Arc;
@@ -16,17 +16,16 @@ use tr_core::{ConfigError, WallClock, setters};
 pub struct EnvelopesLayer(Arc<Shared>);
 
 /// Builds an [`EnvelopesLayer`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[must_use = "nothing is built until `build`"]
 pub struct EnvelopesBuilder {
     shared: Shared,
-    most_cancellable: usize,
 }
 
 impl EnvelopesLayer {
     /// Starts from the default settings.
     pub fn builder() -> EnvelopesBuilder {
-        EnvelopesBuilder { shared: Shared::default(), most_cancellable: MOST_CANCELLABLE }
+        EnvelopesBuilder::default()
     }
 
     /// Cancels running calls by their ids.
@@ -59,7 +58,7 @@ impl EnvelopesBuilder {
 
         /// Sets how many calls with a `cancellationId` may run at a time; 10,000 by default. Beyond
         /// that such calls are refused ([`TooManyCancellable`](super::TooManyCancellable)).
-        fn max_cancellable(most: usize) { most_cancellable = most }
+        fn max_cancellable(most: usize) { shared.running = Canceller::new(most) }
 
         /// Sets the wall clock, by which `deadlineAtMs` is understood and request ids are made; the
         /// machine's by default.
@@ -71,13 +70,11 @@ impl EnvelopesBuilder {
     /// # Errors
     /// If a bound is 0.
     pub fn build(self) -> Result<EnvelopesLayer, ConfigError> {
-        let Self { shared, most_cancellable } = self;
-        let bounds =
-            [("max_request_bytes", shared.most_bytes), ("max_cancellable", most_cancellable)];
+        let Shared { most_bytes, running, .. } = &self.shared;
+        let bounds = [("max_request_bytes", *most_bytes), ("max_cancellable", running.most())];
         let faults = bounds.iter().filter(|(_, most)| *most == 0);
         let faults = faults.map(|(name, _)| format!("`{name}` is 0, must be at least 1"));
         ConfigError::check("envelopes", faults.collect())?;
-        let running = Canceller::new(most_cancellable);
-        Ok(EnvelopesLayer(Arc::new(Shared { running, ..shared })))
+        Ok(EnvelopesLayer(Arc::new(self.shared)))
     }
 }

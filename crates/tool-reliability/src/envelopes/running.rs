@@ -68,6 +68,11 @@ impl Canceller {
         Self(Arc::new(Running { table: Mutex::default(), most }))
     }
 
+    /// How many calls may run at a time.
+    pub(super) fn most(&self) -> usize {
+        self.0.most
+    }
+
     /// Cancels the running calls with this id that were made on behalf of `context`, of which tenant,
     /// workspace, session and actor count; returns how many these are. A call that comes later is
     /// another call, whatever its id.

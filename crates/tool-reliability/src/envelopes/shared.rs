@@ -4,9 +4,6 @@ use crate::config::Live;
 use tr_config::ToolCatalog;
 use tr_core::{SystemClock, ToolCall};
 
-/// How many calls that can be cancelled may run.
-pub(super) const MOST_CANCELLABLE: usize = 10_000;
-
 /// What all services of a layer share.
 #[derive(Debug)]
 pub(super) struct Shared {
@@ -20,9 +17,9 @@ pub(super) struct Shared {
 impl Default for Shared {
     fn default() -> Self {
         Self {
-            tools: Tools::Undeclared,
+            tools: Tools::Declared(ToolCatalog::default()),
             most_bytes: 2 << 20,
-            running: Canceller::new(MOST_CANCELLABLE),
+            running: Canceller::new(10_000),
             ids: Ids::new(SystemClock),
         }
     }
@@ -31,7 +28,6 @@ impl Default for Shared {
 /// What is declared of the tools.
 #[derive(Debug)]
 pub(super) enum Tools {
-    Undeclared,
     Declared(ToolCatalog),
     Live(Live),
 }
@@ -39,7 +35,6 @@ pub(super) enum Tools {
 impl Tools {
     pub(super) fn manifested(&self, call: ToolCall) -> ToolCall {
         match self {
-            Self::Undeclared => call,
             Self::Declared(catalog) => catalog.manifested(call),
             Self::Live(live) => live.catalog().manifested(call),
         }
