@@ -6,20 +6,12 @@ use tr_core::ConfigError;
 pub(super) struct Faults(pub(super) Option<ConfigError>);
 
 impl Faults {
+    /// What was built, or its fault beside those of others.
     pub(super) fn gather<T>(&mut self, built: Result<T, ConfigError>) -> Option<T> {
-        match built {
-            Ok(built) => Some(built),
-            Err(error) => {
-                self.add(error);
-                None
-            }
-        }
-    }
-
-    pub(super) fn add(&mut self, error: ConfigError) {
-        self.0 = Some(match self.0.take() {
+        let add = |error| match self.0.take() {
             Some(others) => others.and(error),
             None => error,
-        });
+        };
+        built.map_err(add).map_err(|all| self.0 = Some(all)).ok()
     }
 }
