@@ -154,17 +154,14 @@ impl Fact {
     pub fn sentence(&self, entry: &Entry) -> Option<String> {
         let call = entry.call.as_deref().unwrap_or_default();
         Some(match self {
-            Self::CircuitBreaker { breaker, to: BreakerState::Open, .. } => {
-                format!("Circuit breaker opened for {breaker}")
-            }
-            Self::CircuitBreaker { breaker, to: BreakerState::HalfOpen, .. } => {
-                format!("Circuit breaker half-opened for {breaker}")
-            }
-            Self::CircuitBreaker { breaker, to: BreakerState::Closed, .. } => {
-                format!("Circuit breaker closed for {breaker}")
-            }
-            Self::CircuitBreaker { breaker, to: BreakerState::ForcedOpen, .. } => {
-                format!("Circuit breaker forced open for {breaker}")
+            Self::CircuitBreaker { breaker, to, .. } => {
+                let how = match to {
+                    BreakerState::Open => "opened",
+                    BreakerState::HalfOpen => "half-opened",
+                    BreakerState::Closed => "closed",
+                    BreakerState::ForcedOpen => "forced open",
+                };
+                format!("Circuit breaker {how} for {breaker}")
             }
             Self::DefaultValueUsed { .. } => format!("Used default value for {call}"),
             Self::AlternativeToolUsed { .. } => "Used alternative tool".to_owned(),

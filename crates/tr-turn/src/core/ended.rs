@@ -186,18 +186,12 @@ impl Core {
         (report.decision, report.ended) = (Some(step.decision), self.log.since(now));
         let (tool, ran, outcome) = (report.tool.clone(), report.ran, report.outcome);
         let attempt = report.attempts;
-        let push = |tool: &Arc<str>, fact| {
-            let (call, tool) = (Some(node.name.clone()), Some(tool.clone()));
-            self.log.push(crate::Entry { at: self.log.since(now), call, tool, attempt, fact });
-        };
-        push(
-            &tool,
-            Fact::RecoveryDecision {
-                decision: step.decision.recovery.as_str(),
-                reason: step.decision.reason.into(),
-                delay: None,
-            },
-        );
+        let push = |fact| self.log.push(now, Some((&node.name, &tool)), attempt, fact);
+        push(Fact::RecoveryDecision {
+            decision: step.decision.recovery.as_str(),
+            reason: step.decision.reason.into(),
+            delay: None,
+        });
         if step.decision.recovery == Recovery::UseAlternative {
             return;
         }
@@ -211,7 +205,7 @@ impl Core {
             (Outcome::Cancelled, ..) => "Tool cancelled",
             _ => "Tool failed",
         };
-        push(&tool, Fact::ToolOutcome { outcome, ran, message: message.into() });
+        push(Fact::ToolOutcome { outcome, ran, message: message.into() });
         if step.decision.recovery == Recovery::Escalate {
             let failure = self.calls[step.call].failure.as_ref();
             let why = failure.map_or("", |failure| &failure.message);
@@ -226,7 +220,7 @@ impl Core {
                 _ => "failed",
             };
             let message = format!("{} {what}: {why}{may_have_run}", words(&node.name)).into();
-            push(&tool, Fact::Escalated { message });
+            push(Fact::Escalated { message });
         }
     }
 

@@ -35,7 +35,16 @@ impl Log {
         now.saturating_duration_since(self.began)
     }
 
-    pub(crate) fn push(&self, entry: Entry) {
+    /// Adds what is known of the turn, or of a call and its tool.
+    pub(crate) fn push(
+        &self,
+        now: Instant,
+        of: Option<(&Arc<str>, &Arc<str>)>,
+        attempt: u32,
+        fact: Fact,
+    ) {
+        let (call, tool) = of.map(|(call, tool)| (call.clone(), tool.clone())).unzip();
+        let entry = Entry { at: self.since(now), call, tool, attempt, fact };
         let turn =
             TurnInfo { turn: &self.turn, session: self.session.as_deref(), calls: self.calls };
         self.watchers.iter().for_each(|watcher| watcher.on_entry(&turn, &entry));
@@ -43,7 +52,7 @@ impl Log {
     }
 
     pub(crate) fn of_turn(&self, now: Instant, fact: Fact) {
-        self.push(Entry { at: self.since(now), call: None, tool: None, attempt: 0, fact });
+        self.push(now, None, 0, fact);
     }
 
     /// `text` for display: redacted and shortened. Texts of a tool go through [`Run::shown`].
@@ -166,8 +175,7 @@ impl Run {
     }
 
     pub(crate) fn push(&self, now: Instant, attempt: u32, fact: Fact) {
-        let (call, tool) = (Some(self.call.clone()), Some(self.tool.clone()));
-        self.log.push(Entry { at: self.log.since(now), call, tool, attempt, fact });
+        self.log.push(now, Some((&self.call, &self.tool)), attempt, fact);
     }
 
     pub(crate) fn began(&self, attempt: u32) {
