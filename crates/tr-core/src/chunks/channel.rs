@@ -34,7 +34,7 @@ pub fn channel(limits: ChunkLimits) -> (Chunks, ChunkReceiver) {
     (Chunks { state: state.clone(), watches: false }, ChunkReceiver(state))
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     limits: ChunkLimits,
     queue: VecDeque<Json>,
@@ -54,9 +54,10 @@ struct State {
     watchers: Vec<Waker>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Consumer {
     /// The caller takes no chunks.
+    #[default]
     None,
     Present,
     Dropped,
@@ -64,21 +65,8 @@ enum Consumer {
 
 impl State {
     fn new(limits: ChunkLimits, consumer: Consumer) -> Self {
-        Self {
-            limits,
-            queue: VecDeque::new(),
-            queued_bytes: 0,
-            gathered: Gathered::new(limits.kept_bytes),
-            sent: 0,
-            signs: 0,
-            attempt: 0,
-            is_closed: false,
-            consumer,
-            is_awaited: false,
-            receiver: None,
-            senders: Vec::new(),
-            watchers: Vec::new(),
-        }
+        let gathered = Gathered::new(limits.kept_bytes);
+        Self { limits, gathered, consumer, ..Self::default() }
     }
 
     const fn refuses(&self, attempt: u32) -> bool {
@@ -226,7 +214,7 @@ impl Chunks {
     pub(super) fn limit_gathered(&self, most: usize) {
         let mut state = lock(&self.state);
         if state.consumer == Consumer::None {
-            state.gathered.limit(most);
+            state.gathered.most = most;
         }
     }
 

@@ -3,24 +3,21 @@ use super::content::ChunkContent;
 use crate::{Json, outcome::Pieces};
 
 /// The chunks so far.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Gathered {
     /// A list that is not closed.
     list: String,
     lengths: Vec<u32>,
-    all_text: bool,
+    /// Not all of them are texts.
+    has_values: bool,
     pub(super) most: usize,
     /// All chunks together are longer than `most`, so none is kept.
     pub(super) is_over: bool,
 }
 
 impl Gathered {
-    pub(super) const fn new(most: usize) -> Self {
-        Self { list: String::new(), lengths: Vec::new(), all_text: true, most, is_over: false }
-    }
-
-    pub(super) const fn limit(&mut self, most: usize) {
-        self.most = most;
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, ..Self::default() }
     }
 
     pub(super) fn push(&mut self, chunk: &ChunkContent) {
@@ -38,7 +35,7 @@ impl Gathered {
         self.list.push(if self.list.is_empty() { '[' } else { ',' });
         self.list.push_str(text);
         self.lengths.push(length);
-        self.all_text &= chunk.is_text;
+        self.has_values |= !chunk.is_text;
     }
 
     /// The whole answer, or `None` if it is too long.
@@ -48,7 +45,8 @@ impl Gathered {
         }
         let mut list = std::mem::take(&mut self.list);
         let mut lengths = std::mem::take(&mut self.lengths);
-        let text = if self.all_text {
+        let all_text = !self.has_values;
+        let text = if all_text {
             let mut joined = String::with_capacity(list.len());
             joined.push('"');
             let mut at = 1;
@@ -65,6 +63,6 @@ impl Gathered {
             list
         };
         let content = Json::from_text(text).expect("chunks are JSON");
-        Some((content, Pieces::new(lengths, self.all_text, closes)))
+        Some((content, Pieces::new(lengths, all_text, closes)))
     }
 }
