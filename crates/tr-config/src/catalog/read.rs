@@ -74,8 +74,7 @@ pub(crate) fn build(form: Catalog, faults: &mut Faults) -> ToolCatalog {
         let endpoint = build::endpoint(&mut tool, &at, faults);
         let mut manifest = build::manifest(id, tool);
         checks.extend(manifest.check.as_ref().map(|check| (key.clone(), check.tool.clone())));
-        manifest.depends_on = related.depends_on;
-        manifest.alternatives = related.alternatives;
+        (manifest.depends_on, manifest.alternatives) = related;
         let mut entry = super::Entry::new(manifest, &at, faults);
         entry.endpoint = endpoint;
         entries.push(entry);

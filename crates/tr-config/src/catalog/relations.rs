@@ -19,15 +19,12 @@ pub(super) struct Declared {
     pub(super) alternatives: Vec<Box<str>>,
 }
 
-/// The labels of the tools that one tool names.
-#[derive(Default)]
-pub(super) struct Related {
-    pub(super) depends_on: Vec<Box<str>>,
-    pub(super) alternatives: Vec<Box<str>>,
-}
+/// The labels of tools.
+type Labels = Vec<Box<str>>;
 
-/// Resolves the references of each tool, and reports those that are invalid.
-pub(super) fn relate(tools: &[Declared], faults: &mut Faults) -> Vec<Related> {
+/// Resolves the references of each tool, and reports those that are invalid. Gives the labels of the tools
+/// that each one depends on, and of its alternatives.
+pub(super) fn relate(tools: &[Declared], faults: &mut Faults) -> Vec<(Labels, Labels)> {
     refuse_twins(tools, faults);
     let names = Names::of(tools);
     let mut edges = Vec::with_capacity(tools.len());
@@ -39,7 +36,7 @@ pub(super) fn relate(tools: &[Declared], faults: &mut Faults) -> Vec<Related> {
         let stand_ins = find_all("alternatives", &tool.alternatives);
         let labels =
             |found: &[Edge<usize>]| found.iter().map(|edge| label(&tools[edge.to])).collect();
-        let related = Related { depends_on: labels(&needs), alternatives: labels(&stand_ins) };
+        let related = (labels(&needs), labels(&stand_ins));
         edges.push(needs);
         related
     });
