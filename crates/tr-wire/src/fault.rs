@@ -1,5 +1,6 @@
 //! What is wrong with a text, and where: one fault for each mistake, reported together.
 use crate::suggest::closest;
+use serde::Serialize;
 use std::{borrow::Cow, error::Error, fmt};
 use tr_core::{FailureInfo, Json, Ran, Verdict, code};
 
@@ -10,12 +11,14 @@ const KEPT: usize = 100;
 ///
 /// Never shows a value that could be a secret: of an envelope, only numbers, and short words where
 /// one of a few words is expected.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct EnvelopeFault {
     pointer: Box<str>,
     expected: Cow<'static, str>,
     found: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<Box<str>>,
+    #[serde(skip)]
     offset: Option<usize>,
 }
 
@@ -213,18 +216,7 @@ impl InvalidEnvelope {
     /// where it can be guessed, `hint`; past 100 of them, `more` says how many more there are.
     #[must_use]
     pub fn details(&self) -> Json {
-        let fault = |fault: &EnvelopeFault| {
-            let EnvelopeFault { pointer, expected, found, hint, .. } = fault;
-            let mut members = serde_json::json!({
-                "pointer": pointer, "expected": expected, "found": found,
-            });
-            if let Some(hint) = hint {
-                members["hint"] = (&**hint).into();
-            }
-            members
-        };
-        let faults: Vec<_> = self.faults().iter().map(fault).collect();
-        let mut details = serde_json::json!({ "faults": faults });
+        let mut details = serde_json::json!({ "faults": self.faults() });
         if self.0.more > 0 {
             details["more"] = self.0.more.into();
         }
