@@ -1,6 +1,5 @@
 //! How a call ended, in one word.
 use crate::{Classification, Verdict, code};
-use std::fmt;
 
 /// How a call ended, in the words of BS-TIM-5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,12 +66,6 @@ fn is_plain_error(code: &str) -> bool {
             | code::INVALID_ENVELOPE
             | code::UNCLASSIFIED
     )
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::{
     config::{Anchor, MOST_ATTEMPTS, nanos},
     rng::Rng,
 };
-use std::{fmt, time::Duration};
+use std::time::Duration;
 use tr_policy::{Classification, Effect, Ran, Verdict, code};
 
 /// An attempt that failed. All times are nanoseconds since the first attempt started.
@@ -116,12 +116,6 @@ impl RetryStop {
     #[must_use]
     pub const fn is_used_up(self) -> bool {
         matches!(self, Self::Attempts | Self::Deadline | Self::Elapsed | Self::Budget)
-    }
-}
-
-impl fmt::Display for RetryStop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -168,15 +168,9 @@ impl Recovery {
     }
 }
 
-impl fmt::Display for Recovery {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// `Escalate (required but missing input)`.
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.recovery, self.reason)
+        write!(f, "{} ({})", self.recovery.as_str(), self.reason)
     }
 }

@@ -283,7 +283,11 @@ impl Observer for Notes {
     fn on_event(&self, call: &CallInfo<'_>, event: &Event<'_>) {
         let session = call.session.unwrap_or("-");
         if let Event::Session { action, removed } = event {
-            self.0.lock().unwrap().push(format!("{session} {} {action} {removed}", call.tool));
+            self.0.lock().unwrap().push(format!(
+                "{session} {} {} {removed}",
+                call.tool,
+                action.as_str()
+            ));
         }
     }
 }

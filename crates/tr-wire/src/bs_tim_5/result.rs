@@ -201,7 +201,7 @@ impl From<ToolResultEnvelope> for ToolOutcome {
             (status, Some(failure)) => Some(tool_error(status, failure)),
             (status, None) => Some(ToolError::new(
                 unsaid(status),
-                format!("the tool ended with status `{status}` and no error"),
+                format!("the tool ended with status `{}` and no error", status.as_str()),
             )),
         };
         let mut outcome = Self::from(parts);
