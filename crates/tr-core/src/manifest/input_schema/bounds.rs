@@ -36,13 +36,34 @@ pub(super) fn unbounded(schema: &Value) -> Option<&'static str> {
 
 /// Where a keyword applies its schema, as seen from the value that it is in.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+pub(super) enum Place {
     /// To the same value.
     Here,
     /// To one property or item only, which no other of these is applied to.
     OneBelow,
     /// To properties or items that others may be applied to as well.
     Below,
+}
+
+impl Place {
+    /// Of a keyword with schemas in it.
+    pub(super) fn of(key: &str, inner: &Value) -> Option<Self> {
+        Some(match key {
+            "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
+            | "dependencies" => Self::Here,
+            "properties" | "prefixItems" => Self::OneBelow,
+            "items" if inner.is_array() => Self::OneBelow,
+            "patternProperties"
+            | "additionalProperties"
+            | "additionalItems"
+            | "items"
+            | "contains"
+            | "propertyNames"
+            | "unevaluatedProperties"
+            | "unevaluatedItems" => Self::Below,
+            _ => return None,
+        })
+    }
 }
 
 struct Edge {
@@ -151,21 +172,11 @@ impl<'s> Graph<'s> {
                     }
                     continue;
                 }
-                "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else"
-                | "dependentSchemas" | "dependencies" => Place::Here,
-                "properties" | "prefixItems" => Place::OneBelow,
-                "items" if inner.is_array() => Place::OneBelow,
-                "unevaluatedProperties" | "unevaluatedItems" => {
-                    part.marks = true;
-                    Place::Below
+                key => {
+                    part.marks |= key.starts_with("unevaluated");
+                    let Some(place) = Place::of(key, inner) else { continue };
+                    place
                 }
-                "patternProperties"
-                | "additionalProperties"
-                | "additionalItems"
-                | "items"
-                | "contains"
-                | "propertyNames" => Place::Below,
-                _ => continue,
             };
             let many = matches!(
                 &**key,

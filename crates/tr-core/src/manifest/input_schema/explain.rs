@@ -4,6 +4,7 @@
 //! all forms. So this follows the schema where it says one thing only (`properties`, `items`,
 //! `allOf`, `$ref`), asks the validator for the errors of one place at a time, and says of a union
 //! or condition only that it does not hold.
+use super::bounds::Place;
 use crate::{
     canonical::escape,
     internal::{floor_char_boundary, type_name},
@@ -23,34 +24,6 @@ const MOST_TEXT: usize = 1_024;
 const MOST_STEPS: u32 = 50_000;
 /// Unions and conditions that are compiled on their own.
 const MOST_COMPILED: usize = 32;
-
-/// Keywords that lead to other places or parts. The errors of one place are those of the others.
-const LEADING: [&str; 24] = [
-    "$ref",
-    "$dynamicRef",
-    "$recursiveRef",
-    "$defs",
-    "definitions",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependentSchemas",
-    "dependencies",
-    "properties",
-    "patternProperties",
-    "additionalProperties",
-    "unevaluatedProperties",
-    "propertyNames",
-    "items",
-    "prefixItems",
-    "additionalItems",
-    "unevaluatedItems",
-    "contains",
-];
 
 /// What is wrong with a value that its schema refuses: missing params first, a model can fix those
 /// at once.
@@ -258,7 +231,11 @@ impl<'s> Walk<'s> {
 /// of properties stay, so that unknown ones are faults.
 fn own(map: &Map<String, Value>) -> Map<String, Value> {
     let mut own = map.clone();
-    own.retain(|key, _| !LEADING.contains(&&**key) && !key.starts_with('$') && key != "id");
+    // The errors of other places and parts are theirs.
+    own.retain(|key, inner| {
+        let leads = key.starts_with('$') || Place::of(key, inner).is_some();
+        !leads && !["definitions", "id"].contains(&&**key)
+    });
     if map.get("additionalProperties") == Some(&Value::Bool(false)) {
         own.insert("additionalProperties".to_owned(), Value::Bool(false));
         // Also where there are none: else the error names no property.
