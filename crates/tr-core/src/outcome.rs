@@ -323,6 +323,12 @@ impl ToolOutcome {
         self.provenance.unkept = true;
     }
 
+    /// Whether it is the answer of a tool that succeeded, and was not kept.
+    #[must_use]
+    pub fn is_unkept(&self) -> bool {
+        self.provenance.unkept && self.error().is_none() && self.parts().chunk.is_none()
+    }
+
     /// Whether records may keep it: neither a part of a stream nor [`not_kept`](Self::not_kept).
     #[inline]
     #[must_use]

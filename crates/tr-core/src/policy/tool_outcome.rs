@@ -15,11 +15,6 @@ const NOT_KEPT: &str = "[the tool succeeded, and its answer is too long to be ke
 /// What it says if the outcome has an end of such an answer.
 const END_ONLY: &str = "[the tool succeeded, and only the end of its answer is kept]\n";
 
-/// Whether a success does not have its whole answer.
-fn is_unkept(outcome: &ToolOutcome) -> bool {
-    outcome.error().is_none() && outcome.parts().chunk.is_none() && !outcome.can_be_kept()
-}
-
 impl ResponsePolicy<ToolOutcome> for DefaultPolicy {
     #[inline]
     fn classify<'r>(&self, end: End<'r, ToolOutcome>) -> Classification<'r> {
@@ -122,10 +117,10 @@ impl TranscriptPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
             (None, Some(content)) => {
                 content.parse::<String>().map_or_else(|_| Cow::Borrowed(content.get()), Cow::Owned)
             }
-            (None, None) if is_unkept(outcome) => Cow::Borrowed(NOT_KEPT),
+            (None, None) if outcome.is_unkept() => Cow::Borrowed(NOT_KEPT),
             (None, None) => Cow::Borrowed(""),
         };
-        if outcome.content().is_some() && is_unkept(outcome) {
+        if outcome.content().is_some() && outcome.is_unkept() {
             content.to_mut().insert_str(0, END_ONLY);
         }
         for note in &outcome.parts().notes {

@@ -22,7 +22,7 @@ impl Core {
     pub(crate) fn ended(&mut self, now: Instant, index: usize, context: &RunContext, end: End) {
         let run = &context.run;
         let (end, made) = match end {
-            End::Answered(Ok(outcome)) if is_unkept(&outcome) => {
+            End::Answered(Ok(outcome)) if outcome.is_unkept() => {
                 (Err(Stopped::from(Why::NotKept).into()), outcome.retried().len() + 1)
             }
             End::Answered(Ok(outcome)) if outcome.error().is_none() => {
@@ -249,12 +249,6 @@ impl Core {
         });
         report.outcome = outcome;
     }
-}
-
-/// Whether the call succeeded with an answer that the turn cannot read.
-fn is_unkept(outcome: &ToolOutcome) -> bool {
-    let is_chunk = outcome.parts().chunk.is_some();
-    outcome.error().is_none() && !is_chunk && !outcome.can_be_kept()
 }
 
 /// Whether the call ended by its own deadline.
