@@ -1,7 +1,7 @@
 //! Params with placeholders for results of other calls.
 use crate::{
     error::{Stopped, Why},
-    json::{at, below},
+    json::below,
 };
 use serde_json::value::RawValue;
 use std::{borrow::Cow, ops::Range};
@@ -80,7 +80,7 @@ impl Template {
                 Replacement::From(call, pointer) => {
                     let why =
                         || Why::Missing { call: call.clone(), at: pointer.to_string().into() };
-                    at(result(call), pointer).ok_or_else(|| Stopped::from(why()))?.get()
+                    pointer.find(result(call)).ok_or_else(|| Stopped::from(why()))?.get()
                 }
             });
             done = placeholder.range.end;

@@ -106,7 +106,8 @@ impl ToolManifest {
             return None;
         }
         let params: &RawValue = serde_json::from_str(params).ok()?;
-        let values: Option<Vec<_>> = self.identity.iter().map(|it| at(params, it)).collect();
+        let value = |it: &Pointer| Some(it.find(params)?.get()).filter(|text| *text != "null");
+        let values: Option<Vec<_>> = self.identity.iter().map(value).collect();
         Digest::of_params(format!("[{}]", values?.join(",")), &Rules::exact()).ok()
     }
 }
@@ -133,24 +134,6 @@ impl CallParts {
             step: None,
         }
     }
-}
-
-/// The JSON text at a place in params; `None` if there is none, or it is `null`.
-fn at<'p>(params: &'p RawValue, place: &Pointer) -> Option<&'p str> {
-    let value =
-        place.tokens().try_fold(params, |inside, token| match inside.get().as_bytes()[0] {
-            b'{' => {
-                let members: HashMap<Cow<'_, str>, &RawValue> =
-                    serde_json::from_str(inside.get()).ok()?;
-                members.get(token).copied()
-            }
-            b'[' => {
-                let elements: Vec<&RawValue> = serde_json::from_str(inside.get()).ok()?;
-                elements.get(token.parse::<usize>().ok()?).copied()
-            }
-            _ => None,
-        })?;
-    Some(value.get()).filter(|text| *text != "null")
 }
 
 /// A digest of these params alone; `None` if the call has none of them.

@@ -1,5 +1,7 @@
 //! JSON pointers (RFC 6901), parsed once.
 use super::error::escape;
+use crate::internal::members;
+use serde_json::value::RawValue;
 use std::{fmt, str::FromStr};
 
 /// A place in a JSON text, such as `/items/0/note`.
@@ -26,6 +28,23 @@ impl Pointer {
     #[must_use]
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.iter().map(|token| &**token)
+    }
+
+    /// The value there, byte for byte.
+    #[must_use]
+    pub fn find<'t>(&self, json: &'t RawValue) -> Option<&'t RawValue> {
+        self.tokens().try_fold(json, |inside, token| match inside.get().as_bytes().first()? {
+            b'{' => {
+                let mut members = members(inside.get()).ok()?.into_iter();
+                members.find_map(|(name, value)| (name == token).then_some(value))
+            }
+            b'[' => {
+                let index = token.parse().ok().filter(|n: &usize| n.to_string() == token)?;
+                let elements: Vec<&RawValue> = serde_json::from_str(inside.get()).ok()?;
+                elements.get(index).copied()
+            }
+            _ => None,
+        })
     }
 
     /// Whether it names the whole text.
@@ -72,5 +91,23 @@ impl fmt::Display for Pointer {
 impl fmt::Debug for Pointer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Pointer({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pointer;
+
+    #[test]
+    fn values_are_found_inside_and_numbers_stay_as_they_are() {
+        let text = r#"{"a/b": [{"id": 123456789012345678901234567890}, 1.50]}"#;
+        let value = serde_json::from_str(text).unwrap();
+        let at = |pointer: &str| Some(pointer.parse::<Pointer>().unwrap().find(value)?.get());
+        assert_eq!(at("/a~1b/0/id"), Some("123456789012345678901234567890"));
+        assert_eq!(at("/a~1b/1"), Some("1.50"));
+        for nowhere in ["/a", "/a~1b/2", "/a~1b/01", "/a~1b/1/x", "/a~1b/-"] {
+            assert_eq!(at(nowhere), None, "{nowhere}");
+        }
+        assert_eq!(at(""), Some(text));
     }
 }

@@ -5,10 +5,7 @@ use super::{
     names::{self, is_blank},
     read,
 };
-use crate::{
-    json::{at, below},
-    template::Template,
-};
+use crate::{json::below, template::Template};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
@@ -286,7 +283,7 @@ fn check_values(nodes: &[Node], faults: &mut Faults) {
                 continue;
             };
             let value = need.default.as_ref().or(nodes[need.of].default_value.as_ref());
-            let missing = value.is_some_and(|value| at(value.as_raw(), pointer).is_none());
+            let missing = value.is_some_and(|value| pointer.find(value.as_raw()).is_none());
             if missing && seen.insert((name, pointer)) {
                 let at = match need.default {
                     Some(_) => below(&format!("/calls/{own}/defaults"), name),
