@@ -184,9 +184,7 @@ impl RefusedRequest {
     /// A request of more than `most` bytes, of which only the beginning is known.
     #[must_use]
     pub fn too_long(beginning: &[u8], most: usize) -> Self {
-        let mut faults = Faults::of("");
-        faults.push(EnvelopeFault::new("", format!("at most {most} bytes"), "more"));
-        let error = InvalidEnvelope::new("envelope", faults);
+        let error = refusal(format!("at most {most} bytes"), "more");
         Self { form: Form::guess(beginning), request_id: None, tool: None, error }
     }
 }
@@ -203,9 +201,14 @@ fn unreadable(json: &[u8]) -> RefusedRequest {
 }
 
 fn of_no_form() -> InvalidEnvelope {
-    let mut faults = Faults::of("");
     let expected = "an envelope of UTEE (with \"tool\", \"action\" and \"params\") \
                     or of BS-TIM-5 (with \"contractVersion\", \"toolName\" and \"payload\")";
-    faults.push(EnvelopeFault::new("", expected, "members of neither"));
+    refusal(expected, "members of neither")
+}
+
+/// The one fault of a whole text.
+fn refusal(expected: impl Into<Cow<'static, str>>, found: &str) -> InvalidEnvelope {
+    let mut faults = Faults::of("");
+    faults.push(EnvelopeFault::new("", expected, found));
     InvalidEnvelope::new("envelope", faults)
 }
