@@ -106,13 +106,6 @@ fn records(builder: idempotency::Builder, config: &IdempotencyConfig) -> idempot
 
 /// The sessions of a configuration, without the store that it names.
 pub(super) fn session_rules(config: &SessionsConfig) -> SessionsBuilder {
-    let mut rules = integrity::Layer0Config::default();
-    rules.enabled = config.enabled.unwrap_or(rules.enabled);
-    rules.validate_before_call = config.validate_before_call.unwrap_or(rules.validate_before_call);
-    rules.auto_repair = config.auto_repair.unwrap_or(rules.auto_repair);
-    rules.checkpoint_retention = config.checkpoint_retention.unwrap_or(rules.checkpoint_retention);
-    rules.snapshot_messages = config.snapshot_messages.unwrap_or(rules.snapshot_messages);
-    rules.verbose = config.verbose.unwrap_or(rules.verbose);
     let format = config.format.unwrap_or(integrity::Format::AnthropicMessages);
-    set!(Sessions::builder(format).config(rules), mode = config.mode)
+    set!(Sessions::builder(format).config(config.rules.clone()), mode = config.mode)
 }

@@ -17,7 +17,7 @@ use crate::{
 use std::time::Duration;
 use tr_core::Effect;
 use tr_wire::read::{
-    Flag, Kind, Lenient, Map, Members, Percent, Section, Span, Word, object, shape, words,
+    Flag, Kind, Lenient, Map, Members, OrDefault, Percent, Span, Word, object, shape, words,
 };
 
 object! { strict
@@ -44,27 +44,27 @@ object! { strict
         /// milliseconds; unbounded where it is absent.
         "deadline_ms" => deadline: Option<Duration>, Lenient<Span<1, DAY>>;
         /// Changes to the retry policy.
-        "retry" => retry: RetrySettings, Section<RetrySettings>;
+        "retry" => retry: RetrySettings, OrDefault<RetrySettings>;
         /// Who has to ask for retries; everybody has them where it is absent.
-        "retry_opt_in" => retry_opt_in: RetryOptIn, Section<RetryOptIn>;
+        "retry_opt_in" => retry_opt_in: RetryOptIn, OrDefault<RetryOptIn>;
         /// Changes to all breakers.
-        "breaker" => breaker: BreakerConfig, Section<BreakerConfig>;
+        "breaker" => breaker: BreakerConfig, OrDefault<BreakerConfig>;
         /// Changes to how repeats are recognized, and how long they are remembered.
-        "idempotency" => idempotency: IdempotencyConfig, Section<IdempotencyConfig>;
+        "idempotency" => idempotency: IdempotencyConfig, OrDefault<IdempotencyConfig>;
         /// Changes to the loop guard.
-        "loops" => loops: LoopConfig, Section<LoopConfig>;
+        "loops" => loops: LoopConfig, OrDefault<LoopConfig>;
         /// What is reported of calls, under which names, and where.
-        "telemetry" => telemetry: TelemetryConfig, Section<TelemetryConfig>;
+        "telemetry" => telemetry: TelemetryConfig, OrDefault<TelemetryConfig>;
         /// Where `tool-guard` records calls, so that the records outlive it.
-        "records" => records: RecordsConfig, Section<RecordsConfig>;
+        "records" => records: RecordsConfig, OrDefault<RecordsConfig>;
         /// Which sessions of agents the stack keeps whole; none where it is absent. `tool-guard mcp` and
         /// `turn` keep none.
         "sessions" => sessions: Option<SessionsConfig>, Lenient<SessionsConfig>;
         /// By which members of `_meta` `tool-guard mcp` recognizes the calls of clients that it does not
         /// know. The names are free.
-        "identity" => identity: Vec<(Box<str>, IdentityConfig)>, Section<Identities>;
+        "identity" => identity: Vec<(Box<str>, IdentityConfig)>, OrDefault<Identities>;
         /// What `tool-guard mcp` knows of the server at `--upstream`.
-        "upstream" => upstream: UpstreamConfig, Section<UpstreamConfig>;
+        "upstream" => upstream: UpstreamConfig, OrDefault<UpstreamConfig>;
         ..
         /// What is known of single tools.
         catalog: ToolCatalog, Catalog => read::build;

@@ -1,7 +1,8 @@
 //! `[sessions]`.
 use super::limit::refuse_scheme;
 use std::path::PathBuf;
-use tr_wire::read::{Flag, Lenient, Name, Size, Word, object, shape, words};
+use tr_integrity::Layer0Config;
+use tr_wire::read::{Flag, Lenient, Name, OrDefault, Size, Word, object, shape, words};
 
 object! { strict
     /// Which sessions of agents the stack keeps whole, and how.
@@ -11,22 +12,31 @@ object! { strict
         /// What becomes of a tool's use that failed: it stays with its error if the tool may have run, or
         /// is always rolled back.
         "mode" => mode: Option<tr_integrity::CycleMode>, Lenient<Word<CycleMode>> = "preserve";
-        /// Whether sessions are recorded and checked.
-        "enabled" => enabled: Option<bool>, Lenient<Flag> = true;
-        /// Whether a session is checked before each call of the model.
-        "validate_before_call" => validate_before_call: Option<bool>, Lenient<Flag> = true;
-        /// Whether faults that are found are repaired without asking; else a repair is offered.
-        "auto_repair" => auto_repair: Option<bool>, Lenient<Flag> = false;
-        /// How many committed checkpoints are kept.
-        "checkpoint_retention" => checkpoint_retention: Option<usize>, Lenient<Size<10_000>> = 10;
-        /// Whether checkpoints keep the messages, so that they can be restored.
-        "snapshot_messages" => snapshot_messages: Option<bool>, Lenient<Flag> = false;
-        /// Whether the session's incidents also have what went well.
-        "verbose" => verbose: Option<bool>, Lenient<Flag> = false;
         /// Where sessions are kept: a SQLite file (the feature `sqlite`) or `memory`.
         "where" => place: Option<SessionPlace>, Lenient<Place> = "memory";
         /// What becomes of a call while the store of sessions cannot be used.
         "when_store_fails" => when_store_fails: Option<tr_integrity::WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "refuse";
+        ..
+        /// Whether sessions are recorded, checked and repaired.
+        rules: Layer0Config, SessionRules;
+    }
+}
+
+object! { strict
+    /// Whether sessions are recorded, checked and repaired.
+    struct SessionRules for Layer0Config {
+        /// Whether sessions are recorded and checked.
+        "enabled" => enabled: bool, OrDefault<Flag> = true;
+        /// Whether a session is checked before each call of the model.
+        "validate_before_call" => validate_before_call: bool, OrDefault<Flag> = true;
+        /// Whether faults that are found are repaired without asking; else a repair is offered.
+        "auto_repair" => auto_repair: bool, OrDefault<Flag> = false;
+        /// How many committed checkpoints are kept.
+        "checkpoint_retention" => checkpoint_retention: usize, OrDefault<Size<10_000>> = 10;
+        /// Whether checkpoints keep the messages, so that they can be restored.
+        "snapshot_messages" => snapshot_messages: bool, OrDefault<Flag> = false;
+        /// Whether the session's incidents also have what went well.
+        "verbose" => verbose: bool, OrDefault<Flag> = false;
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tr_core::{Effect, Json, Priority};
 use tr_wire::read::{
-    Any, Faults, Flag, Kind, Lenient, List, Map, Node, Record, Section, Shape, Strictness, Tally,
+    Any, Faults, Flag, Kind, Lenient, List, Map, Node, OrDefault, Record, Shape, Strictness, Tally,
     Word, object, schema_of, shape, sorted, text,
 };
 
@@ -43,36 +43,23 @@ object! { strict [INLINE TAKES_NULLS]
         /// The agent on whose behalf the calls are made, where retries are opt-in per agent.
         "agent" => agent: Option<Box<str>>, Lenient<Name>;
         /// The time and concurrency limits.
-        "limits" => limits: Limits, Section<PlanLimits>;
+        "limits" => limits: Limits, OrDefault<LimitsForm>;
         /// The calls. The order matters only between calls of the same priority.
-        "calls" => calls: Vec<Call>, Section<Calls>;
+        "calls" => calls: Vec<Call>, OrDefault<Calls>;
     }
 }
 
 object! { strict [INLINE TAKES_NULLS]
     /// The time and concurrency limits.
-    struct LimitsForm {
+    struct LimitsForm for Limits {
         /// How long the turn may take; 300000 by default.
-        "timeout_ms" => timeout: Option<Duration>, Lenient<Milliseconds>;
+        "timeout_ms" => timeout: Duration, OrDefault<Milliseconds>;
         /// How long a call may take with all its attempts; by default as long as the turn.
         "call_timeout_ms" => call_timeout: Option<Duration>, Lenient<Milliseconds>;
         /// How long an attempt may take; by default as set by its tool's manifest or the stack.
         "attempt_timeout_ms" => attempt_timeout: Option<Duration>, Lenient<Milliseconds>;
         /// How many calls run at once; 8 by default.
-        "concurrency" => concurrency: Option<usize>, Lenient<Concurrency>;
-    }
-}
-
-shape! {
-    PlanLimits as LimitsForm => Limits,
-    |node, faults| {
-        let (said, default) = (LimitsForm::read(node, faults)?, Limits::default());
-        Some(Limits {
-            timeout: said.timeout.unwrap_or(default.timeout),
-            call_timeout: said.call_timeout,
-            attempt_timeout: said.attempt_timeout,
-            concurrency: said.concurrency.unwrap_or(default.concurrency),
-        })
+        "concurrency" => concurrency: usize, OrDefault<Concurrency>;
     }
 }
 
@@ -87,9 +74,9 @@ object! { strict [INLINE TAKES_NULLS]
         /// at that pointer; `{"$literal": VALUE}` by the value itself.
         "params" => params: Option<Json>, Lenient<Record>;
         /// Further calls to wait for.
-        "depends_on" => after: Vec<Box<str>>, Section<CallNames>;
+        "depends_on" => after: Vec<Box<str>>, OrDefault<CallNames>;
         /// By the name of a dependency: the value to use if that fails.
-        "defaults" => defaults: Vec<(Box<str>, Json)>, Section<Map<Any>>;
+        "defaults" => defaults: Vec<(Box<str>, Json)>, OrDefault<Map<Any>>;
         /// Whether a failure is escalated to the user; `false` by default.
         "required" => required: Option<bool>, Lenient<Flag>;
         /// The value for its dependents if it fails.

@@ -66,16 +66,18 @@ impl<'a> Object<'a> {
 
     /// Reads the member of this name.
     pub fn field<S: Shape>(&mut self, name: &'static str, faults: &mut Faults) -> Option<S::Value> {
+        let absent = S::absent();
+        let may_be_absent = S::OPTIONAL || absent.is_some();
         let Some(member) = self.members.iter_mut().find(|member| member.name == name) else {
-            return S::absent().or_else(|| self.missing(name, S::expected(), faults));
+            if may_be_absent {
+                return absent;
+            }
+            return self.missing(name, S::expected(), faults);
         };
         // It is left over, so that it is written again.
-        if self.nulls
-            && !S::TAKES_NULL
-            && member.source.kind() == Kind::Null
-            && let Some(absent) = S::absent()
-        {
-            return Some(absent);
+        let is_null = self.nulls && !S::TAKES_NULL && member.source.kind() == Kind::Null;
+        if is_null && may_be_absent {
+            return absent;
         }
         member.taken = true;
         S::read(&Node::new(&At::Member(self.at, name), member.source), faults)

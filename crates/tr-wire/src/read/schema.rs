@@ -51,10 +51,10 @@ impl ObjectSchema {
         docs: &str,
     ) {
         let mut schema = S::schema(generator).to_value();
-        match S::absent() {
-            None => self.required.push(name),
-            Some(_) if self.takes_nulls && !S::TAKES_NULL => schema = nullable(schema),
-            Some(_) => {}
+        match S::OPTIONAL || S::absent().is_some() {
+            false => self.required.push(name),
+            true if self.takes_nulls && !S::TAKES_NULL => schema = nullable(schema),
+            true => {}
         }
         self.members.insert(name.into(), described(schema, text(docs)));
     }

@@ -20,6 +20,9 @@ pub trait Shape {
     /// `null` is a value of this shape, and not the absence of one.
     const TAKES_NULL: bool = false;
 
+    /// A member of this shape may be absent: what it is read into then stays as it is.
+    const OPTIONAL: bool = false;
+
     /// The shape in words, as a fault says it.
     fn expected() -> Cow<'static, str>;
 
@@ -254,13 +257,13 @@ shape! {
 }
 
 shape! {
-    /// What is the default of its type where it is absent; reading continues after its faults.
-    pub Section<S> where { S::Value: Default } as S => S::Value,
-    |node, faults| Some(S::read(node, faults).unwrap_or_default()),
+    /// What stays as it is by default where it is absent or cannot be read.
+    pub OrDefault<S> as S => S::Value,
+    |node, faults| S::read(node, faults),
 
-    fn absent() -> Option<Self::Value> {
-        Some(S::Value::default())
-    }
+    const TAKES_NULL: bool = S::TAKES_NULL;
+
+    const OPTIONAL: bool = true;
 }
 
 /// A value that only the program reads.
