@@ -63,16 +63,16 @@ pub(crate) fn on_free_port(
 /// Waits until servers are ready, and collects what they log. `ended` and `late` say what is wrong
 /// if one ends before that, or if it takes too long.
 pub(crate) fn wait(
-    lines: &[Receiver<String>],
+    lines: &Receiver<String>,
     (ended, late): (&str, &str),
     is_ready: impl Fn(&LogTail) -> bool,
 ) -> Result<(), StartError> {
     let mut log = LogTail::default();
-    for at in 0..LOOKS {
+    for _ in 0..LOOKS {
         if is_ready(&log) {
             return Ok(());
         }
-        match lines[at % lines.len()].recv_timeout(LOOK) {
+        match lines.recv_timeout(LOOK) {
             Ok(line) => log.push(line),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(StartError::log(ended, log)),

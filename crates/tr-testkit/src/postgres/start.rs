@@ -149,7 +149,7 @@ pub(super) fn run(
     loop {
         let (process, lines) = programs.start(PROGRAM, &args)?;
         let faults = ("postgres ended", "postgres does not get ready");
-        match wait(&[lines], faults, |log| log.says(READY)) {
+        match wait(&lines, faults, |log| log.says(READY)) {
             Ok(()) => return Ok(process),
             Err(error)
                 if NOT_YET.iter().any(|words| error.says(words)) && tries.next().is_some() =>

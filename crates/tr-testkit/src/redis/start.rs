@@ -44,7 +44,7 @@ pub(super) fn start(
     }
     let (process, lines) = Tethered::start(program, &args, None)?;
     let faults = ("redis-server ended", "redis-server does not get ready");
-    wait(&[lines], faults, |_| is_ready(options, &socket)).map(|()| process)
+    wait(&lines, faults, |_| is_ready(options, &socket)).map(|()| process)
 }
 
 /// Over its own socket, since another process may listen on the port.
