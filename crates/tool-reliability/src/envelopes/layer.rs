@@ -9,7 +9,7 @@ use crate::config::Live;
 use std::sync::Arc;
 use tower_layer::Layer;
 use tr_config::ToolCatalog;
-use tr_core::{ConfigError, WallClock, setters};
+use tr_core::{ConfigError, WallClock, internal::Faults, setters};
 
 /// Puts [`Envelopes`] around services; all of them share the calls that can be cancelled.
 #[derive(Clone, Debug, Default)]
@@ -71,10 +71,10 @@ impl EnvelopesBuilder {
     /// If a bound is 0.
     pub fn build(self) -> Result<EnvelopesLayer, ConfigError> {
         let Shared { most_bytes, running, .. } = &self.shared;
-        let bounds = [("max_request_bytes", *most_bytes), ("max_cancellable", running.most())];
-        let faults = bounds.iter().filter(|(_, most)| *most == 0);
-        let faults = faults.map(|(name, _)| format!("`{name}` is 0, must be at least 1"));
-        ConfigError::check("envelopes", faults.collect())?;
+        let mut faults = Faults::default();
+        faults.check("max_request_bytes", most_bytes, *most_bytes > 0, "at least 1");
+        faults.check("max_cancellable", running.most(), running.most() > 0, "at least 1");
+        faults.into_result("envelopes")?;
         Ok(EnvelopesLayer(Arc::new(self.shared)))
     }
 }
