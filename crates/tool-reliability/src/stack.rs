@@ -157,7 +157,7 @@ pub struct Builder {
     sessions: Option<Sessions>,
     when_sessions_fail: WhenStoreFails,
     faults: Faults,
-    telemetry: Option<Signals>,
+    pub(crate) telemetry: Option<Signals>,
     hooks: Vec<Arc<dyn Hook>>,
     observers: Vec<Arc<dyn Observer>>,
     shadow_observers: Vec<Arc<dyn Observer>>,

@@ -114,8 +114,9 @@ impl<A> AttemptTimeoutBuilder<A> {
         /// Reports each timeout to `observer`.
         fn observer(observer: Arc<dyn Observer>) { layer.observer = Some(Sharded::new(observer)) }
 
-        /// Sets the timeout of attempts whose request sets none: 1 ms to 24 h, 10 s by default.
-        fn after(after: Duration) { layer.after = Some(after) }
+        /// Sets the timeout of attempts whose request sets none: 1 ms to 24 h, 10 s by default; `None` is
+        /// [`only_as_requested`](Self::only_as_requested).
+        fn after(after: impl Into<Option<Duration>>) { layer.after = after.into() }
 
         /// Bounds only attempts whose request sets a timeout.
         fn only_as_requested() { layer.after = None }

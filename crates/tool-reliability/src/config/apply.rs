@@ -7,7 +7,7 @@ use crate::{
 use std::time::Duration;
 use tr_config::{
     BreakerConfig, Config, IdempotencyConfig, Preset, RetrySettings, SessionsConfig, StoreFailures,
-    by_effect,
+    TelemetryConfig, by_effect,
 };
 
 impl Builder {
@@ -24,23 +24,22 @@ impl Builder {
             silent_failures = config.silent_failures,
             deadline = config.deadline,
         );
-        if let Some(timeout) = config.attempt_timeout {
-            self = self.attempt_timeout(|attempt| match timeout {
-                None => attempt.only_as_requested(),
-                Some(timeout) => attempt.after(timeout),
-            });
-        }
-        if let Some(idle) = config.idle_timeout {
-            self = self.attempt_timeout(|attempt| attempt.idle(idle));
-        }
-        self = self.retry(|retry| retries(retry, config));
+        self = self
+            .attempt_timeout(|it| {
+                set!(it, after = config.attempt_timeout, idle = config.idle_timeout)
+            })
+            .retry(|retry| retries(retry, config));
         if let Some(budget) = &config.retry.budget {
             let budget = self.built(budget.apply(Budget::builder()).build());
             self = self.retry(|retry| set!(retry, budget = budget));
         }
-        self = self.configured_telemetry(&config.telemetry);
-        if let Some(sessions) = &config.sessions {
-            self = self.configured_sessions(sessions);
+        // Signals that the program has given, or gives later, replace those of the configuration.
+        if config.telemetry != TelemetryConfig::default() && self.telemetry.is_none() {
+            self.telemetry = self.built(super::telemetry(&config.telemetry).build());
+        }
+        if let Some(said) = &config.sessions {
+            let sessions = self.built(session_rules(said).build());
+            self = set!(self, sessions = sessions, when_sessions_fail = said.when_store_fails);
         }
         self.tools = Some(config.catalog.clone());
         self.breaker(|builder| breakers(builder, &config.breaker))
@@ -64,11 +63,6 @@ impl Builder {
         self.attempt_timeout(|_| attempt)
             .breaker(|_| breaker)
             .retry(|_| retry::RetryLayer::builder().config(preset.retry()))
-    }
-
-    fn configured_sessions(mut self, config: &SessionsConfig) -> Self {
-        let sessions = self.built(session_rules(config).build());
-        set!(self, sessions = sessions, when_sessions_fail = config.when_store_fails)
     }
 }
 

@@ -1,11 +1,7 @@
 //! What the builder reports to besides observers.
 use super::Builder;
-use crate::{
-    config,
-    rollout::{ShadowEnd, ShadowEnds},
-};
+use crate::rollout::{ShadowEnd, ShadowEnds};
 use std::sync::Arc;
-use tr_config::TelemetryConfig;
 
 impl Builder {
     /// Tells `on_end` how each call in [shadow mode](crate::Mode) would have ended under the stack; the
@@ -15,14 +11,6 @@ impl Builder {
         on_end: impl Fn(&ShadowEnd<'_>) + Send + Sync + 'static,
     ) -> Self {
         self.shadow_ends = Some(ShadowEnds(Arc::new(on_end)));
-        self
-    }
-
-    /// Applies the section `telemetry`. Signals that the program has given, or gives later, replace it.
-    pub(crate) fn configured_telemetry(mut self, config: &TelemetryConfig) -> Self {
-        if *config != TelemetryConfig::default() && self.telemetry.is_none() {
-            self.telemetry = self.built(config::telemetry(config).build());
-        }
         self
     }
 }
