@@ -19,6 +19,6 @@ pub fn telemetry(config: &TelemetryConfig) -> Builder {
     if config.params_shape == Some(true) {
         builder = builder.params_shape();
     }
-    let shown = config.shown_params();
-    shown.fold(builder, |builder, (tool, names)| builder.show_params(tool, names.iter().cloned()))
+    let shown = config.show_params.iter().cloned();
+    shown.fold(builder, |builder, (tool, names)| builder.show_params(tool, names))
 }

@@ -1,7 +1,7 @@
 //! The form of a configuration, as it is written.
 use super::{
     breaker::BreakerConfig,
-    guard::{Identities, IdentityConfig, RecordsConfig, UpstreamConfig},
+    guard::{IdentityConfig, RecordsConfig, Rule, UpstreamConfig},
     idempotency::IdempotencyConfig,
     limit::OrNone,
     loops::LoopConfig,
@@ -62,7 +62,7 @@ object! { strict
         "sessions" => sessions: Option<SessionsConfig>, Lenient<SessionsConfig>;
         /// By which members of `_meta` `tool-guard mcp` recognizes the calls of clients that it does not
         /// know. The names are free.
-        "identity" => identity: Vec<(Box<str>, IdentityConfig)>, OrDefault<Identities>;
+        "identity" => identity: Vec<(Box<str>, IdentityConfig)>, OrDefault<Map<Rule>>;
         /// What `tool-guard mcp` knows of the server at `--upstream`.
         "upstream" => upstream: UpstreamConfig, OrDefault<UpstreamConfig>;
         ..
@@ -92,9 +92,6 @@ pub fn by_effect<T>(
     all.into_iter().filter_map(|(effect, said)| Some((effect, said?)))
 }
 
-/// Stages by the names of tools; those that could not be read are only names.
-pub(super) type Stages = Vec<(Box<str>, Option<Stage>)>;
-
 object! { strict
     /// Which calls are guarded: a tool's own stage decides, else its effect's, else the general one.
     struct RolloutForm {
@@ -105,7 +102,7 @@ object! { strict
         /// For all other tools, those of undeclared effect included.
         "mutating" => mutating: Option<Stage>, Lenient<StageShape>;
         /// For single tools, by their names as logs show them.
-        "tools" => tools: Option<Stages>, Lenient<Map<Lenient<StageShape>>>;
+        "tools" => tools: Vec<(Box<str>, Stage)>, OrDefault<Map<StageShape>>;
         /// What the stack does with calls; `enforce` where it is absent.
         "mode" => mode: Option<Mode>, Lenient<Word<Mode>> = "enforce";
         /// The share of sessions that this holds for; all where it is absent.
@@ -152,15 +149,11 @@ shape! {
     |node, faults| {
         let form = RolloutForm::read(node, faults)?;
         let effects = by_effect(form.read_only, form.idempotent, form.mutating);
-        let tools = form.tools.into_iter().flatten();
         let general = stage(form.mode, form.percent, form.others);
         let rollout = effects.fold(Rollout::new(general), |rollout, (effect, stage)| {
             rollout.effect(effect, stage)
         });
-        Some(tools.fold(rollout, |rollout, (tool, stage)| match stage {
-            Some(stage) => rollout.tool(tool, stage),
-            None => rollout,
-        }))
+        Some(form.tools.into_iter().fold(rollout, |rollout, (tool, stage)| rollout.tool(tool, stage)))
     }
 }
 

@@ -181,7 +181,7 @@ shape! {
 
 shape! {
     /// A rule that names something.
-    Rule as IdentityConfig => IdentityConfig,
+    pub(super) Rule as IdentityConfig => IdentityConfig,
     |node, faults| {
         let rule = IdentityConfig::read(node, faults)?;
         // A member that was refused is there, too.
@@ -199,15 +199,6 @@ shape! {
             }
             _ => Some(rule),
         }
-    }
-}
-
-shape! {
-    /// Rules by the operator's names for them.
-    pub(super) Identities as Map<Lenient<Rule>> => Vec<(Box<str>, IdentityConfig)>,
-    |node, faults| {
-        let rules = Map::<Lenient<Rule>>::read(node, faults)?;
-        Some(rules.into_iter().filter_map(|(name, rule)| Some((name, rule?))).collect())
     }
 }
 

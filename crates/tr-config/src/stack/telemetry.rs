@@ -1,7 +1,7 @@
 //! `[telemetry]`.
 use std::net::SocketAddr;
 use tr_telemetry::Names;
-use tr_wire::read::{Flag, Lenient, List, Map, Name, Size, Word, object, shape, words};
+use tr_wire::read::{Flag, Lenient, List, Map, Name, OrDefault, Size, Word, object, shape, words};
 
 object! { strict
     /// What is reported of calls, under which names, and where.
@@ -16,7 +16,7 @@ object! { strict
             "params_shape" => params_shape: Option<bool>, Lenient<Flag> = false;
             /// By tool, the params whose values `tool_call_start` shows, redacted and cut. Sensitive fields stay
             /// hidden.
-            "show_params" => show_params: Option<ShownParams>, Lenient<Map<Lenient<List<Name>>>>;
+            "show_params" => show_params: Vec<(Box<str>, Vec<Box<str>>)>, OrDefault<Map<List<Name>>>;
             /// Names whose values are removed from all that is reported, in any case style.
             "hide" => hide: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
             /// A file with the key of the hashes in events: 64 hexadecimal digits. Processes with the same key
@@ -32,9 +32,6 @@ object! { strict
         }
     }
 }
-
-/// Params by the names of their tools; those that could not be read are only names.
-pub(super) type ShownParams = Vec<(Box<str>, Option<Vec<Box<str>>>)>;
 
 words! {
     MetricNames for Names { OpenClaw = "openclaw", Utee = "utee", GenAi = "gen_ai" }
@@ -63,12 +60,4 @@ shape! {
         }
     },
     { "type": "string", "minLength": 1 }
-}
-
-impl TelemetryConfig {
-    /// The params that are shown of each tool.
-    pub fn shown_params(&self) -> impl Iterator<Item = (&str, &[Box<str>])> {
-        let all = self.show_params.iter().flatten();
-        all.filter_map(|(tool, names)| Some((&**tool, names.as_deref()?)))
-    }
 }
