@@ -2,7 +2,7 @@
 use super::endpoint::Method;
 use super::shape::{
     Added, Address, Anywhere, COUNTED, DAY, End, Inside, Jitter, JitterPercent, Period, Program,
-    RECORDED, Section, Share,
+    RECORDED, Share,
 };
 use std::time::Duration;
 use tr_core::{
@@ -11,7 +11,8 @@ use tr_core::{
     manifest::{BreakerOrder, Capability, LoopOverride, OutcomeCheck, TtlOverride},
 };
 use tr_wire::read::{
-    Any, AnySpan, Count, Factor, Flag, Lenient, List, Map, Name, Record, Span, Text, Word, object,
+    Any, AnySpan, Count, Factor, Flag, Lenient, List, Map, Name, OrDefault, Record, Span, Text,
+    Word, object,
 };
 
 object! { strict
@@ -198,7 +199,7 @@ object! { strict
         /// The tool that is asked; it must only read.
         "tool" => tool: Box<str>, Name;
         /// Its arguments, each with its place in the call's params, such as `{ order = "/order_id" }`.
-        "args" => args: Vec<(Box<str>, Pointer)>, Section<Map<Inside>>;
+        "args" => args: Vec<(Box<str>, Pointer)>, OrDefault<Map<Inside>>;
         /// Where in the answer the array is, such as `/payments`: in `structuredContent`, else in its one text, read as JSON.
         "found" => found: Pointer, Anywhere;
         /// Members of an element, by name or as JSON pointers, each with the place of the same value in the call's params.
