@@ -31,7 +31,7 @@ use std::{
 use tool_reliability::{
     config::variables,
     idempotency::{
-        DedupeRecord, IdempotencyLayer, MayStillRun,
+        DedupeRecord, MayStillRun,
         store::{Query, Selector, StateFilter},
     },
 };
@@ -188,11 +188,7 @@ async fn on_records(
     answer: Option<ToolOutcome>,
     command: &RecordsCommand,
 ) -> anyhow::Result<ExitCode> {
-    let mut layer = IdempotencyLayer::builder().shared_store(store.shared());
-    if let Some(file) = key_file {
-        layer = layer.sealed_with(records::key(&file)?);
-    }
-    let records = layer.build()?.handle().in_store().context("the layer has a store")?;
+    let records = store.records(key_file.as_deref().map(records::key).transpose()?)?;
     check_key(&records).await?;
     let id = match &act {
         RecordAction::List { unknown, json } => {

@@ -11,6 +11,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use clap::Args;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -20,8 +21,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::sleep;
-use tool_reliability::idempotency::{IdempotencyLayer, StoreHandle};
-use tr_core::{SystemClock, ToolOutcome, WallClock as _, internal::millis, printable, rfc3339};
+use tr_core::{SystemClock, WallClock as _, internal::millis, printable, rfc3339};
 
 /// The exit codes, for the help.
 const EXIT_CODES: &str = "\
@@ -87,19 +87,17 @@ impl Status {
         let guards = documents(&folder).await;
         let mut guards = guards.with_context(|| format!("cannot read {}", folder.display()))?;
         guards.sort_by_key(|guard| guard["since"].as_u64());
-        let mut unknown = BTreeMap::new();
-        for record in of_default_file().await {
-            unknown.insert(key_of(&record), record);
-        }
+        let mut records = vec![of_default_file().await.unwrap_or_default()];
         for guard in &mut guards {
-            for list in ["/state/store/unknown", "/state/unknown"] {
-                let records = guard.pointer(list).and_then(Value::as_array).into_iter().flatten();
-                unknown.extend(records.map(|record| (key_of(record), record.clone())));
-            }
+            let lists = ["/state/store/unknown", "/state/unknown"];
+            records.extend(lists.into_iter().filter_map(|list| guard.pointer(list).cloned()));
             if let Some(Value::Array(events)) = guard.get_mut("events") {
                 events.retain(|event| event["at"].as_u64() >= Some(from));
             }
         }
+        let records = records.iter().filter_map(Value::as_array).flatten();
+        let key_of = |record: &Value| record["key"].as_str().unwrap_or_default().to_owned();
+        let mut unknown: BTreeMap<_, _> = records.map(|it| (key_of(it), it.clone())).collect();
         unknown.retain(|_, record| record["updatedAtMs"].as_u64() >= Some(from));
         Ok(Self { guards, unknown, unguarded: unguarded().unwrap_or_default() })
     }
@@ -152,16 +150,10 @@ impl Status {
 fn head(guard: &Value) -> String {
     let counts = &guard["counts"];
     let number = |name: &str| counts[name].as_u64().unwrap_or_default();
-    let refused: BTreeMap<&str, u64> = counts["refused"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(code, calls)| (code.as_str(), calls.as_u64().unwrap_or_default()))
-        .collect();
+    let refused = BTreeMap::<String, u64>::deserialize(&counts["refused"]).unwrap_or_default();
     let by: Vec<_> = refused.iter().map(|(code, calls)| format!("{code}={calls}")).collect();
     let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
-    let clients = counts["clients"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let clients: Vec<_> = clients.collect();
+    let clients = Vec::<String>::deserialize(&counts["clients"]).unwrap_or_default();
     let mode = guard["mode"].as_str().unwrap_or_default();
     let head = format!(
         "{} for {}, process {} since {}{}: {} calls, {} retried, {} repeats answered from records, {} refused{by}, {} left unknown",
@@ -213,27 +205,16 @@ fn faults(guard: &Value) -> Vec<String> {
     faults.iter().map(|fault| printable(fault).into_owned()).collect()
 }
 
-/// The records of unknown outcome in the default file, which need no guard.
-async fn of_default_file() -> Vec<Value> {
-    let Ok(file) = default_file() else { return Vec::new() };
-    if !may_exist(&file) {
-        return Vec::new();
-    }
-    let Ok(Some(store)) = open_to_read(Place::File(file)).await else { return Vec::new() };
-    let layer = IdempotencyLayer::builder().shared_store(store.shared()).build();
-    let handle: Option<StoreHandle<ToolOutcome>> = layer.ok().and_then(|it| it.handle().in_store());
-    let mut found = Vec::new();
-    if let Some(handle) = handle
-        && let Ok(listed) = handle.unknown(1_000).await
-    {
-        found.extend(listed.records.iter().filter_map(|record| serde_json::to_value(record).ok()));
-    }
+/// The records of unknown outcome in the default file, which need no guard, as far as they can be read.
+async fn of_default_file() -> Option<Value> {
+    let file = default_file().ok().filter(|file| may_exist(file))?;
+    let store = open_to_read(Place::File(file)).await.ok()??;
+    let found = match store.records(None) {
+        Ok(records) => records.unknown(1_000).await.ok(),
+        Err(_) => None,
+    };
     store.close().await;
-    found
-}
-
-fn key_of(record: &Value) -> String {
-    record["key"].as_str().unwrap_or_default().to_owned()
+    serde_json::to_value(found?.records).ok()
 }
 
 /// A time for people: `2026-11-29 14:02Z`.

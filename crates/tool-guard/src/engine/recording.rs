@@ -10,10 +10,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
 };
-use tool_reliability::{
-    config::{RecordBodies, RecordsConfig, at_home},
-    idempotency::IdempotencyLayer,
-};
+use tool_reliability::config::{RecordBodies, RecordsConfig, at_home};
 
 /// What a record keeps of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -110,11 +107,9 @@ impl Recording {
             instance: server.into(),
             max_wait: None,
         };
-        let layer = records.clone().keep(IdempotencyLayer::builder()).build()?;
         // Of a file that cannot be used, the calls find it out.
-        let is_usable = !matches!(records.store, Some(Store::Unusable(_)));
-        if let Some(store) = layer.handle().in_store().filter(|_| is_usable) {
-            stores::check_key(&store).await?;
+        if let Some(store @ (Store::File(_) | Store::Redis(_))) = &records.store {
+            stores::check_key(&store.records(records.key.clone())?).await?;
         }
         Ok(records)
     }

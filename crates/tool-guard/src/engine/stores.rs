@@ -5,7 +5,7 @@ use super::{
     unusable::Unusable,
 };
 use crate::files::beside;
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, anyhow, bail};
 use std::{
     error::Error,
     fs, io,
@@ -16,7 +16,7 @@ use std::{
 use tokio::time::timeout;
 use tool_reliability::{
     idempotency::{
-        self, StoreHandle,
+        self, IdempotencyLayer, StoreHandle,
         redis::Redis,
         sqlite::{self, ErrorKind, Sqlite},
         store::{RecordStore, SealingKey, StoreError, StoreErrorKind},
@@ -48,6 +48,18 @@ impl Store {
             Self::Unusable(file) => file.clone(),
             Self::Redis(redis) => redis.clone(),
         }
+    }
+
+    /// What a person or a program finds in it; records that are encrypted, with this key.
+    pub(crate) fn records(
+        &self,
+        key: Option<SealingKey>,
+    ) -> anyhow::Result<StoreHandle<ToolOutcome>> {
+        let mut layer = IdempotencyLayer::builder().shared_store(self.shared());
+        if let Some(key) = key {
+            layer = layer.sealed_with(key);
+        }
+        layer.build()?.handle().in_store().context("the layer has a store")
     }
 
     /// Closes the file, after all calls have ended: the last guard of a file leaves all records in that one file.

@@ -2,6 +2,7 @@
 //! summary is logged when the guard ends.
 use super::{attribution::ClientLog, call::McpCall, log::SUMMARY, options::Mode};
 use crate::{secrets::without, terminal::short_id, wire::params::Said};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -114,8 +115,9 @@ impl Watching {
     }
 }
 
-/// The counts of one guard.
-#[derive(Debug, Default)]
+/// The counts of one guard, as `tool-guard status` shows them.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Counts {
     calls: AtomicU64,
     retried: AtomicU64,
@@ -127,6 +129,7 @@ pub(crate) struct Counts {
     /// By the code of the refusal; there are few codes.
     refused: Mutex<BTreeMap<Box<str>, u64>>,
     clients: Mutex<BTreeSet<Box<str>>>,
+    #[serde(skip)]
     tools: Mutex<BTreeMap<Box<str>, ToolCounts>>,
 }
 
@@ -137,8 +140,10 @@ const MOST_NAMED: usize = 1_000;
 const SHOWN: usize = 160;
 
 /// The calls of one tool that were sent.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct ToolCounts {
+    tool: Box<str>,
     calls: u64,
     failed: u64,
     /// Since its last success.
@@ -182,28 +187,9 @@ impl Counts {
     }
 
     fn shown(&self) -> Value {
-        let tools = lock(&self.tools);
-        let tools = tools.iter().map(|(tool, counts)| {
-            json!({
-                "tool": tool,
-                "calls": counts.calls,
-                "failed": counts.failed,
-                "failedInARow": counts.failed_in_a_row,
-                "lastFailure": counts.last_failure,
-            })
-        });
-        json!({
-            "clients": *lock(&self.clients),
-            "calls": self.calls.load(Relaxed),
-            "retried": self.retried.load(Relaxed),
-            "retries": self.retries.load(Relaxed),
-            "replayed": self.replayed.load(Relaxed),
-            "refused": *lock(&self.refused),
-            "unknown": self.unknown.load(Relaxed),
-            "unfinished": self.unfinished.load(Relaxed),
-            "unrecorded": self.unrecorded.load(Relaxed),
-            "tools": tools.collect::<Vec<_>>(),
-        })
+        let mut shown = serde_json::to_value(self).unwrap_or_default();
+        shown["tools"] = json!(lock(&self.tools).values().collect::<Vec<_>>());
+        shown
     }
 
     /// Counts the end of a call that was sent, by its tool.
@@ -212,7 +198,8 @@ impl Counts {
         if tools.len() >= MOST_NAMED && !tools.contains_key(tool) {
             return;
         }
-        let counts = tools.entry(tool.into()).or_default();
+        let new = || ToolCounts { tool: tool.into(), ..ToolCounts::default() };
+        let counts = tools.entry(tool.into()).or_insert_with(new);
         counts.calls += 1;
         let failure = match end {
             Ok(outcome) => outcome.error().map(|error| error.message.to_string()),
