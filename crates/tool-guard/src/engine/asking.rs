@@ -6,7 +6,7 @@ use super::{
     failure::Failure,
     in_flight::{Claim, PendingAnswer},
     tool::{ServerLink, ServerTool},
-    unknowns::{self, BlockedByEqual, Ended, Equals, left_unknown},
+    unknowns::{self, BlockedByEqual, Ended, left_unknown},
 };
 use crate::{
     terminal::short_id,
@@ -19,7 +19,7 @@ use std::{
 };
 use tokio::time::{sleep, timeout};
 use tool_reliability::{
-    idempotency::{DedupeRecord, RecordState, Resolution},
+    idempotency::{RecordState, Resolution},
     telemetry::TARGET,
 };
 use tower_service::Service as _;
@@ -70,11 +70,7 @@ impl Asker {
             return end;
         }
         let key = barred.map_or(checked.own, BlockedByEqual::call);
-        let record = match key {
-            Some(key) => self.link.record(&key).await,
-            None => None,
-        };
-        let (question, run) = match open_run(record.as_ref(), key) {
+        let (question, run) = match self.open_run(key).await {
             Some((question, run)) => (question, Some(run)),
             // It has no record.
             None if barred.is_none() && mcp.is_own_id_used() => (checked.question.clone(), None),
@@ -83,10 +79,12 @@ impl Asker {
         let asked = Checked { question, own: key, ..Checked::clone(checked) };
         for pause in WHILE_WAITED_FOR {
             sleep(pause).await;
-            let (how, said) = match settlement(&asked.tool, self.ask(mcp, &asked).await) {
-                Found::Known(how, said) => (how, said),
-                Found::NotYet if self.link.is_reachable() => continue,
-                Found::NotYet | Found::Nothing => break,
+            let shown = self.ask(mcp, &asked).await;
+            let Some((how, said)) = settlement(&asked.tool, &shown) else {
+                if matches!(shown, Shown::NotYet(_)) && self.link.is_reachable() {
+                    continue;
+                }
+                break;
             };
             if let Some(run) = run {
                 let how = if checked.is_brief { Resolution::DidNotRun } else { how };
@@ -113,48 +111,54 @@ impl Asker {
             }
             sleep(pause).await;
             pause = LONGEST.min(pause * 2);
-            let how = match settlement(&checked.tool, self.ask(&mcp, &checked).await) {
-                Found::Known(how, _) => how,
-                Found::NotYet => continue,
-                Found::Nothing => return,
+            let shown = self.ask(&mcp, &checked).await;
+            let Some((how, _)) = settlement(&checked.tool, &shown) else {
+                if matches!(shown, Shown::NotYet(_)) {
+                    continue;
+                }
+                return;
             };
-            let record = match checked.own {
-                Some(key) => self.link.record(&key).await,
-                None => None,
-            };
-            let run = open_run(record.as_ref(), checked.own);
+            let run = self.open_run(checked.own).await;
             let is_same = run.as_ref().is_none_or(|(it, _)| it.nonce == checked.question.nonce);
             let claim =
                 run.map(|(_, fence)| Claim { fence, in_store: true, is_brief: checked.is_brief });
-            let equals: Option<Equals> = mcp.trace.equals;
             if is_same {
+                let equals = mcp.trace.equals;
                 self.link.resolve(&PendingAnswer { claim, equals, ..Default::default() }, how);
             }
             return;
         }
     }
 
+    /// The run that the record of this key is open for, and what is asked about it.
+    async fn open_run(&self, key: Option<Key>) -> Option<(Question, FencingToken)> {
+        let key = key?;
+        let record = self.link.record(&key).await?;
+        if !matches!(record.state, RecordState::Unknown | RecordState::Inflight) {
+            return None;
+        }
+        let question = serde_json::from_str(record.request.about.get(NOTED)?).ok()?;
+        Some((question, FencingToken { key, epoch: record.epoch }))
+    }
+
     /// Asks once. Only its caller's own connection may ask, while it is there.
     async fn ask(&self, mcp: &McpCall, asked: &Checked) -> Shown {
         let Some(check) = asked.check() else { return Shown::Nothing("its tool has no check") };
-        let shown = self.asked(mcp, check, &asked.question).await;
-        let shown = match shown {
-            Shown::Ran(_) if self.link.unknowns.made.has_twin(&check.tool, &asked.question) => {
-                Shown::Nothing("another call for the same thing was made meanwhile")
-            }
-            shown => shown,
-        };
+        let mut shown = self.asked(mcp, check, &asked.question).await;
+        if matches!(shown, Shown::Ran(_))
+            && self.link.unknowns.made.has_twin(&check.tool, &asked.question)
+        {
+            shown = Shown::Nothing("another call for the same thing was made meanwhile");
+        }
         let (tool, record) = (printable(asked.tool.tool.name()), asked.own.as_ref().map(short_id));
         let record = record.unwrap_or_default();
         match &shown {
             Shown::NotYet(why) | Shown::Nothing(why) => {
                 tracing::info!(target: TARGET, event = "check_undecided", %tool, record, asked = &*check.tool, why);
             }
-            Shown::Ran(_) => {
-                tracing::warn!(target: TARGET, event = "check_settled", %tool, record, asked = &*check.tool, ran = "yes");
-            }
-            Shown::DidNotRun => {
-                tracing::warn!(target: TARGET, event = "check_settled", %tool, record, asked = &*check.tool, ran = "no");
+            Shown::Ran(_) | Shown::DidNotRun => {
+                let ran = if shown == Shown::DidNotRun { "no" } else { "yes" };
+                tracing::warn!(target: TARGET, event = "check_settled", %tool, record, asked = &*check.tool, ran);
             }
         }
         shown
@@ -225,25 +229,8 @@ impl Drop for Open<'_> {
     }
 }
 
-/// The run that a record is open for, and what is asked about it.
-fn open_run(record: Option<&DedupeRecord>, key: Option<Key>) -> Option<(Question, FencingToken)> {
-    let (record, key) = record.zip(key)?;
-    if !matches!(record.state, RecordState::Unknown | RecordState::Inflight) {
-        return None;
-    }
-    let question = serde_json::from_str(record.request.about.get(NOTED)?).ok()?;
-    Some((question, FencingToken { key, epoch: record.epoch }))
-}
-
-/// What an answer says of a call.
-enum Found {
-    /// How it ended, and what its caller learns.
-    Known(Resolution<ToolOutcome>, End),
-    NotYet,
-    Nothing,
-}
-
-fn settlement(tool: &ToolManifest, shown: Shown) -> Found {
+/// How a call ended of which this is shown, and what its caller learns.
+fn settlement(tool: &ToolManifest, shown: &Shown) -> Option<(Resolution<ToolOutcome>, End)> {
     let asked = tool.check.as_ref().map(|check| printable(&check.tool)).unwrap_or_default();
     match shown {
         Shown::Ran(element) => {
@@ -254,14 +241,13 @@ fn settlement(tool: &ToolManifest, shown: Shown) -> Found {
             );
             let content = json!({ "content": [{ "type": "text", "text": text }] });
             let outcome = ToolOutcome::success(content);
-            Found::Known(Resolution::Done(outcome.clone()), Ok(outcome))
+            Some((Resolution::Done(outcome.clone()), Ok(outcome)))
         }
         Shown::DidNotRun => {
             let facts = FailureInfo::new("did_not_run", Ran::No, Verdict::TRANSIENT);
             let text = format!("The call did not run, as {asked} shows: call again");
-            Found::Known(Resolution::DidNotRun, Err(Failure::said(text, facts).into()))
+            Some((Resolution::DidNotRun, Err(Failure::said(text, facts).into())))
         }
-        Shown::NotYet(_) => Found::NotYet,
-        Shown::Nothing(_) => Found::Nothing,
+        Shown::NotYet(_) | Shown::Nothing(_) => None,
     }
 }
