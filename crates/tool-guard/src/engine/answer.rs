@@ -79,18 +79,14 @@ pub(crate) fn of_result(raw: &RawValue, kept: bool) -> ToolOutcome {
     }
 }
 
-/// Whether the JSON-RPC error of `outcome` has one of the codes by which its tool says that it did not
-/// run.
-fn says_not_run(outcome: &ToolOutcome, codes: &[Box<str>]) -> bool {
-    let details = outcome.error().and_then(|error| error.details.as_ref());
-    let error = details.and_then(|raw| jsonrpc::object::<RpcError<'_>>(raw.get()).ok());
-    let said = error.and_then(|error| error.code());
-    said.is_some_and(|said| codes.iter().any(|code| code.parse() == Ok(said)))
-}
-
-/// The outcome, corrected by the tool's codes.
+/// The outcome, corrected by the codes of JSON-RPC errors by which its tool says that it did not run.
 pub(crate) fn judged(mut outcome: ToolOutcome, codes: Option<&ToolManifest>) -> ToolOutcome {
-    if codes.is_some_and(|tool| says_not_run(&outcome, &tool.not_run))
+    let not_run = codes.and_then(|tool| {
+        let details = outcome.error()?.details.as_ref()?;
+        let said = jsonrpc::object::<RpcError<'_>>(details.get()).ok()?.code()?;
+        tool.not_run.iter().find(|code| code.parse() == Ok(said))
+    });
+    if not_run.is_some()
         && let Some(error) = &mut outcome.parts_mut().error
     {
         (error.verdict, error.ran) = (Some(Verdict::TRANSIENT), Ran::No);

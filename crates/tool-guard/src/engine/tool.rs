@@ -32,7 +32,7 @@ use tool_reliability::{
 use tower_service::Service;
 use tr_core::{
     BoxError, DefaultPolicy, Derive, Effect, Event, FencingToken, MatchedOn, Observer, Ran, Replay,
-    RequestPolicy as _, ToolCall, ToolManifest, ToolOutcome,
+    RequestPolicy as _, ToolCall, ToolOutcome,
     canonical::{Digest, Key},
     internal::lock,
 };
@@ -286,10 +286,10 @@ impl Service<ToolCall> for ServerTool {
     fn call(&mut self, call: ToolCall) -> Self::Future {
         let refused = |failure: Failure| Either::Left(future::ready(Err(failure.into())));
         let mcp = McpCall::of(&call).expect("the proxy attaches it");
-        let codes = call.parts().manifest.clone();
         let claim = self.0.claim_of(&call);
         let (equals, is_kept) = (mcp.trace.equals, mcp.trace.late.is_some());
-        let owed = PendingAnswer { claim, equals, is_kept, codes: codes.clone() };
+        let codes = call.parts().manifest.clone();
+        let owed = PendingAnswer { claim, equals, is_kept, codes };
         if let Some(late) = self.0.late_for(&call, mcp, claim) {
             mcp.keep(None);
             return Either::Left(future::ready(late));
@@ -321,7 +321,6 @@ impl Service<ToolCall> for ServerTool {
             mcp: mcp.clone(),
             wire_id: Some(launched.wire_id),
             ending: launched.ending,
-            codes,
             call,
         })
     }
@@ -335,8 +334,6 @@ pub(crate) struct Waiting {
     /// `None` once the attempt has ended.
     wire_id: Option<Token>,
     ending: oneshot::Receiver<Ending>,
-    /// The manifest with the codes by which the tool says that it did not run.
-    codes: Option<Arc<ToolManifest>>,
     call: ToolCall,
 }
 
@@ -346,7 +343,7 @@ impl Waiting {
         match ending {
             Ok(Ending::Answered(answer, outcome)) => {
                 self.mcp.keep(answer);
-                let outcome = answer::judged(outcome, self.codes.as_deref());
+                let outcome = answer::judged(outcome, self.call.manifest());
                 Ok(Repeatable::of(&self.call).of_undeclared(outcome))
             }
             Ok(Ending::Overdue(after)) => {
