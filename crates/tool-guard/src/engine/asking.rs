@@ -69,7 +69,7 @@ impl Asker {
         if !is_unknown {
             return end;
         }
-        let key = barred.map_or(checked.own, BlockedByEqual::call);
+        let key = barred.map_or(checked.own, |barred| barred.call);
         let (question, run) = match self.open_run(key).await {
             Some((question, run)) => (question, Some(run)),
             // It has no record.

@@ -277,11 +277,11 @@ impl Unknowns {
             it.is_unknown(now) && !is_own
         });
         let ((_, who), since) = others.max_by_key(|(_, since)| since.until)?;
-        let barred = BlockedByEqual::by(since.earlier, since.key, since.until - now);
-        Some(match who {
-            Who::Known(call) => barred.of_call(*call),
-            Who::Numbered(_) => barred,
-        })
+        let mut barred = BlockedByEqual::by(since.earlier, since.key, since.until - now);
+        if let Who::Known(call) = who {
+            barred.call = Some(*call);
+        }
+        Some(barred)
     }
 
     /// The same, unless the store has meanwhile recorded how the blocking calls ended: a person may have

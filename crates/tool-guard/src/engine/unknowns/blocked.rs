@@ -81,7 +81,7 @@ pub(crate) struct BlockedByEqual {
     /// That call's record.
     pub(super) key: Option<Key>,
     /// The key of that call, with or without a record that outlives the guard.
-    call: Option<Key>,
+    pub(in crate::engine) call: Option<Key>,
     /// For how long it is still blocked; zero if that is not known.
     left: Duration,
     /// The tool, if its effect is not declared.
@@ -102,16 +102,6 @@ impl BlockedByEqual {
             }
             _ => Self::by(Earlier::Running, None, Duration::ZERO),
         }
-    }
-
-    /// The call under this key blocks it.
-    pub(super) fn of_call(self, key: Key) -> Self {
-        Self { call: Some(key), ..self }
-    }
-
-    /// The key of the call that blocks it, if it has one.
-    pub(crate) const fn call(&self) -> Option<Key> {
-        self.call
     }
 
     /// Its record cannot be read.
