@@ -3,7 +3,7 @@ mod launch;
 mod probe;
 
 use self::{
-    launch::{Launch, NO_COMMAND, launch},
+    launch::{Launch, launch},
     probe::probe,
 };
 use crate::{
@@ -234,12 +234,12 @@ fn known(
         let (said, fault) = guarded(&reached, guard);
         let said = at(&said);
         let launch = match launch(&entry, &reached, form, folder)? {
-            Err(why) if why == NO_COMMAND => Err(None),
+            Err(None) => Err(None),
             _ if fault || options.no_start => Err(None),
             Ok(_) if scope == Scope::Project && !options.start_project => {
                 Err(Some("it is the project's: start such servers with --start-project"))
             }
-            launch => launch.map_err(Some),
+            launch => launch,
         };
         Ok(Known { name: entry.title(), said, fault, launch })
     };

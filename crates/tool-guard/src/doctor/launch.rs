@@ -10,9 +10,6 @@ use std::{
 };
 use tool_reliability::config::at_home;
 
-/// Of a server at an address.
-pub(crate) const NO_COMMAND: &str = "it is no command";
-
 /// A server's process.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
@@ -21,22 +18,22 @@ pub(crate) struct Launch {
     pub(crate) folder: PathBuf,
 }
 
-/// What is started for an entry in the client's folder, or why nothing is.
+/// What is started for an entry in the client's folder, or why nothing is, if it is a command.
 pub(crate) fn launch(
     entry: &Entry<'_>,
     reached: &Reached<'_>,
     form: &Form,
     folder: &Path,
-) -> Result<Result<Launch, &'static str>, Refusal> {
+) -> Result<Result<Launch, Option<&'static str>>, Refusal> {
     let words = reached.words();
     if words.is_empty() {
-        return Ok(Err(NO_COMMAND));
+        return Ok(Err(None));
     }
     if !entry.is_enabled()? {
-        return Ok(Err("it is disabled"));
+        return Ok(Err(Some("it is disabled")));
     }
     if entry.member("envFile")?.is_some() {
-        return Ok(Err("its variables are in a file (`envFile`)"));
+        return Ok(Err(Some("its variables are in a file (`envFile`)")));
     }
     let variables = entry.texts(form.env)?;
     let cwd = match entry.text("cwd")? {
@@ -48,7 +45,7 @@ pub(crate) fn launch(
     let is_expanded =
         |word: &str| word.contains(['$', '%']) || word.contains("{env:") || word.contains("{file:");
     if form.expands && all.any(is_expanded) {
-        return Ok(Err("it has variables that its client fills in"));
+        return Ok(Err(Some("it has variables that its client fills in")));
     }
     let cwd = cwd.unwrap_or_default();
     Ok(Ok(Launch {
@@ -63,7 +60,7 @@ mod tests {
     use super::*;
     use crate::install::{client::Client, servers::entries, tree::read};
 
-    fn launched(client: Client, text: &str) -> Result<Launch, &'static str> {
+    fn launched(client: Client, text: &str) -> Result<Launch, Option<&'static str>> {
         let form = client.form();
         let root = read(text, form.syntax).unwrap();
         let entry = entries(root.as_ref(), form).unwrap().pop().unwrap();
@@ -90,11 +87,12 @@ mod tests {
         let one = |entry: &str| {
             launched(Client::Cursor, &format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#)).unwrap_err()
         };
-        assert!(one(r#"{"command": "${HOME}/x"}"#).contains("fills in"));
-        assert!(one(r#"{"command": "x", "env": {"K": "$KEY"}}"#).contains("fills in"));
-        assert!(one(r#"{"command": "x", "cwd": "${workspaceFolder}"}"#).contains("fills in"));
-        assert!(one(r#"{"command": "x", "envFile": ".env"}"#).contains("envFile"));
-        assert!(one(r#"{"command": "x", "disabled": true}"#).contains("disabled"));
-        assert_eq!(one(r#"{"url": "https://h/mcp"}"#), NO_COMMAND);
+        let why = |entry: &str| one(entry).unwrap();
+        assert!(why(r#"{"command": "${HOME}/x"}"#).contains("fills in"));
+        assert!(why(r#"{"command": "x", "env": {"K": "$KEY"}}"#).contains("fills in"));
+        assert!(why(r#"{"command": "x", "cwd": "${workspaceFolder}"}"#).contains("fills in"));
+        assert!(why(r#"{"command": "x", "envFile": ".env"}"#).contains("envFile"));
+        assert!(why(r#"{"command": "x", "disabled": true}"#).contains("disabled"));
+        assert_eq!(one(r#"{"url": "https://h/mcp"}"#), None);
     }
 }
