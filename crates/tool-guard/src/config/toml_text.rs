@@ -100,39 +100,29 @@ impl Writer<'_> {
 
     /// What is shown of a value with a secret in it.
     fn hidden(&self, value: &Value) -> Option<String> {
-        let hide = |text: &str| -> Option<String> {
-            if let Some((scheme, rest)) = text.split_once("://") {
-                // A password may hold any sign, so the last `@` ends it.
-                if let Some((_, host)) = rest.rsplit_once('@') {
-                    let host = host.split(['?', '#']).next().unwrap_or_default();
-                    return Some(string(&format!("{scheme}://<hidden>@{host}")));
-                }
-                if rest.contains('?') {
-                    let bare = rest.split('?').next().unwrap_or_default();
-                    return Some(string(&format!("{scheme}://{bare}?<hidden>")));
-                }
-                return None;
-            }
-            (self.redactor.redact(text) != text).then(|| string("<hidden>"))
+        let hides = |value| self.hidden(value).is_some();
+        let hides = match value {
+            Value::String(text) => match text.split_once("://") {
+                Some((scheme, rest)) => return without_secret(scheme, rest).map(|it| string(&it)),
+                None => self.redactor.redact(text) != *text,
+            },
+            Value::Array(all) => all.iter().any(hides),
+            Value::Object(all) => all.values().any(hides),
+            _ => false,
         };
-        match value {
-            Value::String(text) => hide(text),
-            Value::Array(_) | Value::Object(_) => {
-                is_any(value, &|text| hide(text).is_some()).then(|| string("<hidden>"))
-            }
-            _ => None,
-        }
+        hides.then(|| string("<hidden>"))
     }
 }
 
-/// Whether any text in a value is such a one.
-fn is_any(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
-    match value {
-        Value::String(text) => holds(text),
-        Value::Array(all) => all.iter().any(|value| is_any(value, holds)),
-        Value::Object(all) => all.values().any(|value| is_any(value, holds)),
-        _ => false,
+/// An address without the password or the query in it, if it has one.
+fn without_secret(scheme: &str, rest: &str) -> Option<String> {
+    // A password may hold any sign, so the last `@` ends it.
+    if let Some((_, host)) = rest.rsplit_once('@') {
+        let host = host.split(['?', '#']).next().unwrap_or_default();
+        return Some(format!("{scheme}://<hidden>@{host}"));
     }
+    let (bare, _) = rest.split_once('?')?;
+    Some(format!("{scheme}://{bare}?<hidden>"))
 }
 
 /// A value in TOML; `None` if it holds null, which TOML does not have.
