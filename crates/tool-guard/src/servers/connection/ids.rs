@@ -213,8 +213,7 @@ impl Ids {
                 let open = raw.and_then(|raw| self.open.get(&number(raw)?));
                 match (raw, open.and_then(|open| Some((open.post, open.token.as_deref()?)))) {
                     (Some(raw), Some((post, token))) => {
-                        let part = (jsonrpc::range(line, raw), token);
-                        For::Post { post, line: jsonrpc::splice(line, &[part]), answers: false }
+                        For::Post { post, line: replaced(line, raw, token), answers: false }
                     }
                     _ => For::Nobody,
                 }
@@ -226,8 +225,7 @@ impl Ids {
                 }
                 let Some((raw, number)) = numbered(raw) else { return For::Nobody };
                 let Some(open) = self.open.get(&number) else { return For::Nobody };
-                let part = (jsonrpc::range(line, raw), &*open.text);
-                let (line, post) = (jsonrpc::splice(line, &[part]), open.post);
+                let (line, post) = (replaced(line, raw, &open.text), open.post);
                 // A subscription ends so.
                 let answers = open.listens;
                 if answers {
@@ -244,8 +242,7 @@ impl Ids {
         if let Some(raw) = names
             && let Some(open) = number(raw).and_then(|number| self.open.get(&number))
         {
-            let part = (jsonrpc::range(line, raw), &*open.text);
-            let line = jsonrpc::splice(line, &[part]);
+            let line = replaced(line, raw, &open.text);
             return For::Post { post: open.post, line, answers: false };
         }
         let id = message.token();
@@ -327,6 +324,11 @@ fn members<'l, T: Default + Deserialize<'l>>(raw: Option<&'l RawValue>) -> Resul
         Some(text) => jsonrpc::object(text).map_err(|_| Refused::Params),
         None => Ok(T::default()),
     }
+}
+
+/// The line with this text in the place of a part.
+fn replaced(line: &Bytes, part: &RawValue, text: &str) -> Bytes {
+    jsonrpc::splice(line, &[(jsonrpc::range(line, part), text)])
 }
 
 /// The number of a request on the wire.
