@@ -8,7 +8,7 @@ use crate::{
     front::{body::Answered, events::body_of},
 };
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt as _};
 use http_body_util::BodyExt as _;
 use hyper::header::CONTENT_LENGTH;
 use std::{
@@ -71,14 +71,14 @@ impl Kept {
         response: Answered,
         ended: impl FnOnce() + Send + 'static,
     ) -> Answered {
-        let (head, mut body) = response.into_parts();
+        let (head, body) = response.into_parts();
+        let mut body = body.into_data_stream();
         self.push(FIRST);
         let read = self.read(0);
         let kept = self.clone();
         tokio::spawn(async move {
             let carried = async {
-                while let Some(Ok(frame)) = body.frame().await {
-                    let Ok(event) = frame.into_data() else { continue };
+                while let Some(Ok(event)) = body.next().await {
                     if !event.starts_with(b":") {
                         kept.has_room().await;
                         kept.push(&event);
@@ -270,7 +270,7 @@ impl Drop for Read {
 mod tests {
     use super::*;
 
-    use futures_util::{StreamExt as _, stream};
+    use futures_util::stream;
     use hyper::Response;
     use std::time::Duration;
     use tokio::sync::{mpsc, oneshot};

@@ -7,6 +7,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     HeaderMap, Method, Request, Response, Uri,
@@ -136,37 +137,33 @@ async fn answer(response: Response<Incoming>, call: &ToolCall) -> Result<ToolOut
 }
 
 /// The first bytes of an error response's body. A body that breaks off is no error: the status says what happened.
-async fn beginning(mut body: Incoming) -> String {
-    let mut all = Vec::new();
+async fn beginning(body: Incoming) -> String {
+    let (mut all, mut body) = (Vec::new(), body.into_data_stream());
     while all.len() < QUOTED
-        && let Some(Ok(frame)) = body.frame().await
+        && let Some(Ok(data)) = body.next().await
     {
-        all.extend(frame.into_data().unwrap_or_default());
+        all.extend(data);
     }
     all.truncate(QUOTED);
     String::from_utf8_lossy(&all).trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned()
 }
 
 /// The whole body.
-async fn text(mut body: Incoming) -> Result<String, BoxError> {
-    let mut all = Vec::new();
-    while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame?.into_data() {
-            grow(&mut all, &data, Ran::Yes)?;
-        }
+async fn text(body: Incoming) -> Result<String, BoxError> {
+    let (mut all, mut body) = (Vec::new(), body.into_data_stream());
+    while let Some(data) = body.next().await {
+        grow(&mut all, &data?, Ran::Yes)?;
     }
     Ok(String::from_utf8_lossy(&all).into_owned())
 }
 
 /// Each line of the body is a chunk.
-async fn chunks(mut body: Incoming, call: &ToolCall) -> Result<ToolOutcome, BoxError> {
-    let mut sink = call.chunk_sink();
+async fn chunks(body: Incoming, call: &ToolCall) -> Result<ToolOutcome, BoxError> {
+    let (mut sink, mut body) = (call.chunk_sink(), body.into_data_stream());
     let read = async {
         let mut lines = Lines::default();
-        while let Some(frame) = body.frame().await {
-            if let Ok(data) = frame?.into_data() {
-                lines.send(&data, &mut sink).await?;
-            }
+        while let Some(data) = body.next().await {
+            lines.send(&data?, &mut sink).await?;
         }
         lines.end(&mut sink).await
     };

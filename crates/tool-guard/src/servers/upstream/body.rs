@@ -8,7 +8,8 @@ use crate::{
     },
 };
 use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt as _;
+use futures_util::StreamExt as _;
+use http_body_util::{BodyDataStream, BodyExt as _};
 use hyper::body::Incoming;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -16,14 +17,14 @@ use tr_core::causes;
 
 /// The events of a response.
 pub(crate) struct Events {
-    body: Incoming,
+    body: BodyDataStream<Incoming>,
     splitter: Splitter,
 }
 
 impl Events {
     /// Events of more than `limit` bytes are skipped.
     pub(crate) fn new(body: Incoming, limit: usize) -> Self {
-        Self { body, splitter: Splitter::new(limit) }
+        Self { body: body.into_data_stream(), splitter: Splitter::new(limit) }
     }
 
     /// The next part of the stream; `None` after the last.
@@ -35,10 +36,8 @@ impl Events {
             if let Some(piece) = self.splitter.next() {
                 return Ok(Some(piece));
             }
-            let Some(frame) = self.body.frame().await else { return Ok(None) };
-            if let Ok(data) = frame?.into_data() {
-                self.splitter.feed(&data);
-            }
+            let Some(data) = self.body.next().await else { return Ok(None) };
+            self.splitter.feed(&data?);
         }
     }
 
@@ -53,20 +52,20 @@ impl Events {
 pub(super) enum Body {
     Whole(Bytes),
     /// It is longer than the limit; its beginning, and the rest to be read.
-    Longer(BytesMut, Incoming),
+    Longer(BytesMut, BodyDataStream<Incoming>),
     /// The connection ended first, for this reason.
     Torn(Bytes, String),
 }
 
 /// Reads a body of at most `limit` bytes.
-pub(super) async fn read(mut body: Incoming, limit: usize) -> Body {
+pub(super) async fn read(body: Incoming, limit: usize) -> Body {
     let mut all = BytesMut::with_capacity(announced(&body, limit));
+    let mut body = body.into_data_stream();
     loop {
-        match body.frame().await {
+        match body.next().await {
             None => return Body::Whole(all.freeze()),
             Some(Err(error)) => return Body::Torn(all.freeze(), last_cause(&error)),
-            Some(Ok(frame)) => {
-                let Ok(data) = frame.into_data() else { continue };
+            Some(Ok(data)) => {
                 all.extend_from_slice(&data);
                 if all.len() > limit {
                     return Body::Longer(all, body);
@@ -85,13 +84,11 @@ pub(super) async fn brief(body: Incoming, limit: usize, patience: Duration) -> B
 }
 
 /// Reads the rest of a body that is too long to be kept.
-pub(super) async fn skip(begun: &[u8], mut rest: Incoming) -> Oversized {
+pub(super) async fn skip(begun: &[u8], mut rest: BodyDataStream<Incoming>) -> Oversized {
     let mut scan = IdScan::default();
     scan.feed(begun);
-    while let Some(Ok(frame)) = rest.frame().await {
-        if let Ok(data) = frame.into_data() {
-            scan.feed(&data);
-        }
+    while let Some(Ok(data)) = rest.next().await {
+        scan.feed(&data);
     }
     Oversized::of(scan)
 }
