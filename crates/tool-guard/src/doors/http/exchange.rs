@@ -287,13 +287,6 @@ impl<B: Backend> CallExchange<B> {
         let is_ours = self.open[at].is_ours;
         match heard {
             Some(ServerEvent::Head(..) | ServerEvent::Between(_)) if is_ours => {}
-            Some(ServerEvent::Message { line, .. }) if is_ours => {
-                self.proxy.on_server(&Item::Line(line));
-            }
-            Some(ServerEvent::Refused(refusal)) if is_ours => {
-                let open = self.open.remove(at);
-                self.proxy.on_failed(&open.id, refused(refusal.status()));
-            }
             None => {
                 let open = self.open.remove(at);
                 // Nothing answers it any more: it has ended already, if it was answered.
@@ -307,8 +300,10 @@ impl<B: Backend> CallExchange<B> {
                 }
             }
             Some(ServerEvent::Message { line, raw, answers }) => {
-                let is_of_client = self.open[at].id == self.id;
-                self.last = Some(Last { line: line.clone(), raw, answers, is_of_client });
+                if !is_ours {
+                    let is_of_client = self.open[at].id == self.id;
+                    self.last = Some(Last { line: line.clone(), raw, answers, is_of_client });
+                }
                 self.proxy.on_server(&Item::Line(line));
             }
             Some(ServerEvent::Between(bytes)) => self.reply.event(bytes).await,
@@ -324,7 +319,9 @@ impl<B: Backend> CallExchange<B> {
                     let (head, body) = refusal.into_parts();
                     return self.fail(head.status, head.headers, body, &said).await;
                 }
-                self.refusal = Some(refusal);
+                if !is_ours {
+                    self.refusal = Some(refusal);
+                }
                 self.proxy.on_failed(&open.id, failure);
             }
             Some(ServerEvent::Failed(failure)) => {
