@@ -178,20 +178,14 @@ impl Client {
         let (named, named_conversation) = self.named(tool, raw);
         let claude = text(meta.claude_call);
         let claude_session = self.claude_session.clone().filter(|_| claude.is_some());
-        let call = |kind: &str, id: Box<str>, strong, conversation| CallId {
-            kind: kind.into(),
-            id,
-            strong,
-            conversation,
-        };
         let drawn = |kind, id: Box<str>, conversation| {
             let strong = is_random(&id, tool);
-            Some(call(kind, id, strong, conversation))
+            Some(CallId { conversation, ..CallId::new(kind, id, strong) })
         };
         let named_id = || named.as_ref().map(|named| named.id.clone());
         let client_id = codex.clone().or_else(|| claude.clone()).or_else(named_id);
         let id = key
-            .map(|key| call(KEY, key.into(), true, None))
+            .map(|key| CallId::new(KEY, key.into(), true))
             .or_else(|| drawn(CODEX, codex?, thread.clone()))
             .or_else(|| drawn(CLAUDE, claude?, claude_session.clone()));
         let others = [meta.vscode, meta.opencode, meta.goose, meta.antigravity];
@@ -217,7 +211,7 @@ impl Client {
             let id = rule.call.as_deref().and_then(|name| Some((name, member(name)?)));
             if let Some((name, id)) = id {
                 let strong = rule.strong.unwrap_or_else(|| is_random(&id, tool));
-                let call = CallId { kind: name.into(), id, strong, conversation: named.clone() };
+                let call = CallId { conversation: named.clone(), ..CallId::new(name, id, strong) };
                 return (Some(call), named.or(conversation));
             }
             conversation = conversation.or(named);
@@ -271,6 +265,13 @@ pub(crate) fn session_of_equals(call: &ToolCall) -> Option<&str> {
 /// `1e400`) are equal only byte for byte.
 pub(crate) fn digest(call: &ToolCall) -> Digest {
     call.digest().unwrap_or_else(|_| Digest::of_bytes(call.parts().params.get()))
+}
+
+impl CallId {
+    /// One that is valid in all conversations.
+    fn new(kind: &str, id: Box<str>, strong: bool) -> Self {
+        Self { kind: kind.into(), id, strong, conversation: None }
+    }
 }
 
 impl Identity {
@@ -365,16 +366,14 @@ impl Identity {
     /// Gives a call without a strong id one of the guard's.
     pub(crate) fn give(&mut self, id: &str) {
         if !self.is_strong() {
-            let (kind, id) = (BY_REQUEST.into(), id.into());
-            self.call = Some(CallId { kind, id, strong: false, conversation: None });
+            self.call = Some(CallId::new(BY_REQUEST, id.into(), false));
         }
     }
 
     /// Recognizes a call without a key by the params that say what is wanted, if its tool declares some.
     pub(crate) fn declare(&mut self, params: Option<Digest>) {
         if let Some(params) = params.filter(|_| !self.is_keyed()) {
-            let (kind, id) = (BY_PARAMS.into(), params.to_string().into());
-            self.call = Some(CallId { kind, id, strong: true, conversation: None });
+            self.call = Some(CallId::new(BY_PARAMS, params.to_string().into(), true));
         }
     }
 
