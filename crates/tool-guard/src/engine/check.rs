@@ -71,18 +71,18 @@ impl Question {
         let values = check.matches.iter().map(|(_, at)| value(at));
         let (args, values) = (args.collect::<Option<_>>()?, values.collect::<Option<_>>()?);
         let question = Self { nonce, since, args, values };
-        (question.to_string().len() <= MOST).then_some(question)
+        (serde_json::to_string(&question).ok()?.len() <= MOST).then_some(question)
+    }
+
+    /// What its record notes.
+    pub(crate) fn noted(&self) -> String {
+        let question = serde_json::to_string(self).unwrap_or_default();
+        format!("\n{NOTED}: {question}")
     }
 
     /// What equal calls have in common.
     pub(crate) fn digest(&self, tool: &str) -> Digest {
         Digest::of_bytes(format!("{tool}\n{}", Value::from(self.values.clone())))
-    }
-}
-
-impl std::fmt::Display for Question {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&serde_json::to_string(self).map_err(|_| std::fmt::Error)?)
     }
 }
 
@@ -222,11 +222,6 @@ impl Checked {
         let about = &call.parts().idempotency;
         let is_brief = about.ttls.done == Some(Duration::ZERO);
         Some(Self { tool, question, own: about.id.map(|id| id.key), is_brief })
-    }
-
-    /// What its record notes.
-    pub(crate) fn noted(&self) -> String {
-        format!("\n{NOTED}: {}", self.question)
     }
 
     /// How to ask about it.

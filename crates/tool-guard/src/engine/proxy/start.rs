@@ -79,7 +79,7 @@ impl Proxy {
         let is_asked_for = has_key || mcp.checked.is_some();
         let is_kept = own.is_some() && (store.is_some() || call.is_identified() || is_asked_for);
         if let Some(digests) = digests.filter(|_| is_kept) {
-            let checked = mcp.checked.as_ref().map(|it| it.noted()).unwrap_or_default();
+            let checked = mcp.checked.as_ref().map(|it| it.question.noted()).unwrap_or_default();
             call.parts_mut().idempotency.about =
                 Some([&*self.about(&call, digests), &checked].concat().into());
         }
