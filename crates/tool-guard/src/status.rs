@@ -67,7 +67,12 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     loop {
         let status = Status::read(options.since).await?;
         if options.json {
-            print(format!("{}\n", status.as_json()))?;
+            let document = json!({
+                "guards": status.guards,
+                "unknown": status.unknown.values().collect::<Vec<_>>(),
+                "unguarded": status.unguarded,
+            });
+            print(format!("{document}\n"))?;
         } else {
             let clear =
                 if options.watch && io::stdout().is_terminal() { "\x1b[2J\x1b[H" } else { "" };
@@ -100,14 +105,6 @@ impl Status {
         let mut unknown: BTreeMap<_, _> = records.map(|it| (key_of(it), it.clone())).collect();
         unknown.retain(|_, record| record["updatedAtMs"].as_u64() >= Some(from));
         Ok(Self { guards, unknown, unguarded: unguarded().unwrap_or_default() })
-    }
-
-    fn as_json(&self) -> Value {
-        json!({
-            "guards": self.guards,
-            "unknown": self.unknown.values().collect::<Vec<_>>(),
-            "unguarded": self.unguarded,
-        })
     }
 
     fn needs_a_person(&self) -> bool {

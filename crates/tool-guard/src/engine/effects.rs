@@ -82,20 +82,18 @@ struct Tool<'l> {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Annotations {
-    #[serde(rename = "readOnlyHint")]
-    read_only: Option<bool>,
-    #[serde(rename = "idempotentHint")]
-    idempotent: Option<bool>,
-    #[serde(rename = "destructiveHint")]
-    destructive: Option<bool>,
+    read_only_hint: Option<bool>,
+    idempotent_hint: Option<bool>,
+    destructive_hint: Option<bool>,
 }
 
 impl Annotations {
     /// MCP's defaults: a tool is harmless only if declared so. A destructive tool is not read-only,
     /// whatever else is declared.
     const fn effect(&self) -> Option<Effect> {
-        match (self.destructive, self.read_only, self.idempotent) {
+        match (self.destructive_hint, self.read_only_hint, self.idempotent_hint) {
             (None | Some(false), Some(true), _) => Some(Effect::ReadOnly),
             (_, _, Some(true)) => Some(Effect::Idempotent),
             _ => None,
@@ -104,7 +102,7 @@ impl Annotations {
 
     /// Whether the server itself says that it changes something for good.
     const fn is_harmful(&self) -> bool {
-        matches!((self.destructive, self.read_only), (Some(true), _) | (_, Some(false)))
+        matches!((self.destructive_hint, self.read_only_hint), (Some(true), _) | (_, Some(false)))
     }
 }
 

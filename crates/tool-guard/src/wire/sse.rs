@@ -191,7 +191,10 @@ impl Splitter {
                     }
                 };
             }
-            _ => self.event.set(name, said),
+            b"id" => self.event.id = id(said).or(self.event.id.take()),
+            b"event" => self.event.is_other = !matches!(said, b"" | b"message"),
+            b"retry" => self.event.retry = retry(said).or(self.event.retry),
+            _ => {}
         }
     }
 
@@ -237,18 +240,6 @@ impl Splitter {
         self.field(0..self.buffer.len());
         self.cut.get_or_insert(is_data);
         self.skip(self.buffer.len());
-    }
-}
-
-impl Fields {
-    /// Takes a field other than the data.
-    fn set(&mut self, name: &[u8], value: &[u8]) {
-        match name {
-            b"id" => self.id = id(value).or(self.id.take()),
-            b"event" => self.is_other = !matches!(value, b"" | b"message"),
-            b"retry" => self.retry = retry(value).or(self.retry),
-            _ => {}
-        }
     }
 }
 

@@ -220,20 +220,14 @@ impl Decider {
 
     fn end(&mut self, number: u64, told: CallReply<'_>) {
         let Some(call) = self.table.get_mut(number) else { return };
-        match &call.state {
-            State::Deciding(_) => {
-                let answer = (call.connection, calls::block(told, &call.id));
-                self.answers.push_back(answer);
-                self.table.remove(number);
-            }
-            State::Ending(connection, id) => {
-                let answer = (*connection, calls::notes(told, id));
-                self.answers.push_back(answer);
-                self.table.remove(number);
-            }
-            State::Allowed => self.table.give_up(number),
-            State::GivenUp => {}
-        }
+        let answer = match &call.state {
+            State::Deciding(_) => (call.connection, calls::block(told, &call.id)),
+            State::Ending(connection, id) => (*connection, calls::notes(told, id)),
+            State::Allowed => return self.table.give_up(number),
+            State::GivenUp => return,
+        };
+        self.answers.push_back(answer);
+        self.table.remove(number);
     }
 
     /// Answers the hosts that have: their calls are not made.
