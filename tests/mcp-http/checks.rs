@@ -69,6 +69,29 @@ fn each_fault_is_settled_from_stdio() {
     settles(Way::StdioHttp);
 }
 
+/// What the check finds out is for the caller whose call it was.
+#[test]
+fn an_equal_call_of_another_client_learns_nothing_and_does_not_take_the_answer() {
+    let upstream = Upstream::start();
+    let shop = shop(&upstream, CHECK);
+    let guard = shop.listen(Way::HttpHttp);
+    let (mut payer, mut other) = (
+        Http::open(&guard.url, Kind::Keyless, Era::Legacy),
+        Http::open(&guard.url, Kind::Keyless, Era::Legacy),
+    );
+    let call = Call::new(Kind::Keyless, "pay", "42");
+    upstream.play(Fault::Status(503));
+    upstream.hide_payments(true);
+    let first = payer.once(&call);
+    assert!(first.text().contains("may have run"), "{first:?}");
+    upstream.hide_payments(false);
+    let theirs = other.once(&call);
+    assert!(!theirs.text().contains("[SETTLED]") && !theirs.is_success(), "{theirs:?}");
+    let again = payer.once(&call);
+    assert!(again.text().contains("[SETTLED]"), "{again:?}");
+    assert_eq!(upstream.executed("42"), 1);
+}
+
 /// Nobody's credential is used once they have left.
 #[test]
 fn nothing_is_asked_for_a_client_that_left_and_its_repeat_is_answered() {

@@ -41,6 +41,8 @@ struct State {
     /// For the next calls, one for each.
     faults: VecDeque<Fault>,
     executed: Vec<Value>,
+    /// Whether `payments` shows none.
+    hides: bool,
     seen: Vec<Seen>,
     sessions: BTreeSet<String>,
     /// How often a session was begun.
@@ -325,7 +327,7 @@ impl Upstream {
             "ping" if !is_modern => json!({}),
             "tools/list" => tools::listed(self.state().wants_header),
             "tools/call" if seen.body["params"]["name"] == "payments" => {
-                tools::payments(&self.state().executed)
+                tools::payments(&self.state())
             }
             "tools/call" => return self.call(seen, is_modern, to, raw),
             _ => {

@@ -145,6 +145,9 @@ impl Status {
 
 /// What a person learns first of a guard.
 fn head(guard: &Value) -> String {
+    if guard["answers"] == false {
+        return format!("process {}", guard["pid"].as_str().unwrap_or_default());
+    }
     let counts = &guard["counts"];
     let number = |name: &str| counts[name].as_u64().unwrap_or_default();
     let refused = BTreeMap::<String, u64>::deserialize(&counts["refused"]).unwrap_or_default();
@@ -172,6 +175,9 @@ fn head(guard: &Value) -> String {
 fn faults(guard: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if guard["answers"] == false {
+        faults.push("it does not answer".into());
+    }
     if let Some(error) = guard.pointer("/state/store/error") {
         faults.push(format!("its records cannot be used: {}", text(error)));
     }

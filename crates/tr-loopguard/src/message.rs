@@ -52,7 +52,7 @@ pub(crate) fn tool_call_limit(tool: &str, reached: ReachedLimit) -> String {
     let within = if of_session { "session" } else { "turn" };
     format!(
         "[TOOL CALL LIMIT] {calls} tool calls{of} in this {within}, which is its limit. \n\
-         This call was not executed. Finish with what you have, or ask the user."
+         This call was not made. Finish with what you have, or ask the user."
     )
 }
 

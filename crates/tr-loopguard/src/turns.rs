@@ -125,7 +125,12 @@ impl Turns {
     /// Whether the number of calls is limited.
     #[inline]
     pub(crate) fn limits_calls(&self) -> bool {
-        self.0.settings.calls.is_any()
+        self.0.settings.calls.is_any() && self.refuses()
+    }
+
+    /// Whether a call may be refused at all.
+    pub(crate) fn refuses(&self) -> bool {
+        self.0.settings.mode != Mode::Note
     }
 
     /// Counts a call that begins, unless its turn or its session has had as many as it may. Calls that begin at one

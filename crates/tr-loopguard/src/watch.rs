@@ -39,7 +39,7 @@ impl<A: LoopPolicy<Req, Res>, Req, Res> Watch<A, Req, Res> {
     #[inline]
     pub(crate) fn admit(&self) -> Decision {
         let turns = &self.shared.turns;
-        if turns.limits_calls() || self.policy.limits_calls(&self.subject) {
+        if turns.limits_calls() || self.policy.limits_calls(&self.subject) && turns.refuses() {
             let reached = turns.count_call(&self.policy.details(&self.subject), now());
             if let Some(reached) = reached {
                 return Decision::CallLimit(reached);

@@ -1,4 +1,5 @@
 //! What the server's tools answer.
+use super::{State, Upstream};
 use serde_json::{Value, json};
 use tr_core::{SystemClock, WallClock as _};
 
@@ -22,8 +23,15 @@ pub(super) fn executed(params: &Value) -> Value {
 }
 
 /// The result of `payments`.
-pub(super) fn payments(executed: &[Value]) -> Value {
-    let paid = executed.iter().filter(|it| it["name"] == "pay");
+pub(super) fn payments(state: &State) -> Value {
+    let paid = state.executed.iter().filter(|it| it["name"] == "pay" && !state.hides);
     let paid = paid.map(|it| json!({ "order": it["arguments"]["order"], "at": it["at"] }));
     json!({ "content": [], "structuredContent": { "payments": paid.collect::<Vec<_>>() } })
+}
+
+impl Upstream {
+    /// From now on `payments` shows none, or all.
+    pub(crate) fn hide_payments(&self, hides: bool) {
+        self.state().hides = hides;
+    }
 }

@@ -5,6 +5,7 @@ use super::{
     effects::Effects,
     failure::Failure,
     in_flight::{Claim, PendingAnswer},
+    notes,
     tool::{ServerLink, ServerTool},
     unknowns::{self, BlockedByEqual, Ended, left_unknown},
 };
@@ -19,7 +20,10 @@ use std::{
 };
 use tokio::time::{sleep, timeout};
 use tool_reliability::{
-    idempotency::{RecordState, Resolution},
+    idempotency::{
+        RecordState, Resolution,
+        store::{Query, Selector, StateFilter},
+    },
     telemetry::TARGET,
 };
 use tower_service::Service as _;
@@ -31,21 +35,21 @@ use tr_core::{
 
 type End = Result<ToolOutcome, BoxError>;
 
-/// The pauses before a caller that waits learns that the outcome is unknown.
-const WHILE_WAITED_FOR: [Duration; 5] = [
-    Duration::ZERO,
-    Duration::from_millis(250),
-    Duration::from_millis(500),
-    Duration::from_secs(1),
-    Duration::from_secs(2),
-];
+/// How long a caller waits before it learns that the outcome is unknown.
+const WHILE_WAITED_FOR: Duration = Duration::from_secs(4);
+
+/// The first pause between two questions, which doubles, and the longest.
+const FIRST: Duration = Duration::from_millis(250);
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// For how long it is asked after the caller has its answer.
+const UNTIL: Duration = Duration::from_secs(600);
+
+/// If a tool has more records, they are not looked through.
+const MOST_RECORDS: usize = 10_000;
 
 /// How long one answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The longest pause after the caller has its answer, and for how long it is asked then.
-const LONGEST: Duration = Duration::from_secs(30);
-const UNTIL: Duration = Duration::from_secs(600);
 
 /// How much of an element a model is shown, in characters.
 const SHOWN: usize = 2_000;
@@ -58,95 +62,129 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// The end of a call, or what is known of it once its check was asked. `mcp` is what the client sent.
-    pub(super) async fn ended(&self, mcp: &McpCall, end: End) -> End {
-        let Some(checked) = &mcp.checked else { return end };
+    /// The end of a call, or what is known of it once its check was asked; `None` if its record is settled now, so that the
+    /// stack says what becomes of it. `mcp` is what the client sent.
+    pub(super) async fn ended(&self, mcp: &McpCall, end: End) -> Option<End> {
+        let Some(checked) = &mcp.checked else { return Some(end) };
         let barred = end.as_ref().err().and_then(|error| error.downcast_ref::<BlockedByEqual>());
-        let is_unknown = barred.is_some() || left_unknown(&end).is_some();
-        if !mcp.is_own_id_used() || unknowns::ended(&end, None) == Ended::Not {
+        let (is_barred, was_sent) = (barred.is_some(), mcp.is_own_id_used());
+        if !was_sent || unknowns::ended(&end, None) == Ended::Not {
             self.link.unknowns.made.did_not_run(&checked.question);
         }
-        if !is_unknown {
-            return end;
+        if !is_barred && left_unknown(&end).is_none() {
+            return Some(end);
         }
         let key = barred.map_or(checked.own, |barred| barred.call);
-        let (question, run) = match self.open_run(key).await {
-            Some((question, run)) => (question, Some(run)),
+        let (asked, run) = match self.open_run(checked, key).await {
+            Some((asked, run)) => (asked, Some(run)),
             // It has no record.
-            None if barred.is_none() && mcp.is_own_id_used() => (checked.question.clone(), None),
-            None => return end,
+            None if was_sent => (Checked::clone(checked), None),
+            None => return Some(end),
         };
-        let asked = Checked { question, own: key, ..Checked::clone(checked) };
-        for pause in WHILE_WAITED_FOR {
-            sleep(pause).await;
-            let shown = self.ask(mcp, &asked).await;
-            let Some((how, said)) = settlement(&asked.tool, &shown) else {
-                if matches!(shown, Shown::NotYet(_)) && self.link.is_reachable() {
-                    continue;
-                }
-                break;
-            };
-            if let Some(run) = run {
-                let how = if checked.is_brief { Resolution::DidNotRun } else { how };
-                self.link.settle_now(run, how).await;
+        let asked = if was_sent { Checked { last: mcp.sent_at(), ..asked } } else { asked };
+        let known = timeout(WHILE_WAITED_FOR, self.until_known(mcp, &asked)).await;
+        let Ok(Some((how, said))) = known else { return Some(end) };
+        let ran = !matches!(how, Resolution::DidNotRun);
+        let mut is_its_caller = None;
+        if let Some((equals, key)) = mcp.trace.equals.zip(key) {
+            match is_barred {
+                true => is_its_caller = self.link.unknowns.found_out(&equals, key, &how),
+                false => self.link.unknowns.is_over(&equals, key),
             }
-            if let Some((equals, key)) = mcp.trace.equals.zip(key) {
-                self.link.unknowns.found_out(&equals, key);
-            }
-            mcp.keep(None);
-            return said;
         }
-        end
+        if let Some(run) = run {
+            self.link.settle_now(run, self.kept(&asked, how)).await;
+        }
+        mcp.keep(None);
+        match is_its_caller {
+            // It made the same call, or gets the end as a late one.
+            _ if !is_barred && !was_sent => None,
+            Some(true) if is_barred && ran => None,
+            // What another caller's call came to is not said.
+            Some(false) if is_barred && ran => Some(end),
+            _ => Some(said),
+        }
+    }
+
+    /// Asks until it is known how the call ended; `None` if that cannot be found out so.
+    async fn until_known(
+        &self,
+        mcp: &McpCall,
+        asked: &Checked,
+    ) -> Option<(Resolution<ToolOutcome>, End)> {
+        let mut pause = FIRST;
+        loop {
+            let shown = self.ask(mcp, asked).await;
+            if let Some(known) = settlement(&asked.tool, &shown) {
+                return Some(known);
+            }
+            if !matches!(shown, Shown::NotYet(_)) || !self.link.is_reachable() {
+                return None;
+            }
+            sleep(pause).await;
+            pause = LONGEST.min(pause * 2);
+        }
+    }
+
+    /// What a record keeps of it.
+    fn kept(&self, asked: &Checked, how: Resolution<ToolOutcome>) -> Resolution<ToolOutcome> {
+        match how {
+            _ if asked.is_brief => Resolution::DidNotRun,
+            Resolution::Done(_) if !self.link.keeps_answers => Resolution::DoneNotKept,
+            how => how,
+        }
     }
 
     /// Goes on to ask about a call whose caller has learned that its outcome is unknown.
     pub(super) async fn go_on(self, mcp: Arc<McpCall>) {
-        let Some(checked) = mcp.checked.clone() else { return };
+        let Some(checked) = &mcp.checked else { return };
         let absent = checked.check().and_then(|check| check.absent_after).unwrap_or_default();
-        let mut pause = LONGEST / 8;
-        loop {
-            let elapsed = SystemClock.unix_ms().saturating_sub(checked.question.since);
-            if elapsed > tr_core::internal::millis(UNTIL + absent) {
-                return;
-            }
-            sleep(pause).await;
-            pause = LONGEST.min(pause * 2);
-            let shown = self.ask(&mcp, &checked).await;
-            let Some((how, _)) = settlement(&checked.tool, &shown) else {
-                if matches!(shown, Shown::NotYet(_)) {
-                    continue;
-                }
-                return;
-            };
-            let run = self.open_run(checked.own).await;
-            let is_same = run.as_ref().is_none_or(|(it, _)| it.nonce == checked.question.nonce);
-            let claim =
-                run.map(|(_, fence)| Claim { fence, in_store: true, is_brief: checked.is_brief });
-            if is_same {
-                let equals = mcp.trace.equals;
-                self.link.resolve(&PendingAnswer { claim, equals, ..Default::default() }, how);
-            }
+        let asked = Checked { last: mcp.sent_at(), ..Checked::clone(checked) };
+        let known = timeout(UNTIL + absent, self.until_known(&mcp, &asked)).await;
+        let Ok(Some((how, _))) = known else { return };
+        let run = self.open_run(&asked, asked.own).await;
+        if run.as_ref().is_some_and(|(it, _)| it.question.nonce != asked.question.nonce) {
             return;
         }
+        let claim = run.map(|(_, fence)| Claim { fence, in_store: true, is_brief: asked.is_brief });
+        let owed = PendingAnswer { claim, equals: mcp.trace.equals, ..Default::default() };
+        self.link.resolve(&owed, self.kept(&Checked { is_brief: false, ..asked }, how));
     }
 
     /// The run that the record of this key is open for, and what is asked about it.
-    async fn open_run(&self, key: Option<Key>) -> Option<(Question, FencingToken)> {
+    async fn open_run(&self, of: &Checked, key: Option<Key>) -> Option<(Checked, FencingToken)> {
         let key = key?;
         let record = self.link.record(&key).await?;
         if !matches!(record.state, RecordState::Unknown | RecordState::Inflight) {
             return None;
         }
         let question = serde_json::from_str(record.request.about.get(NOTED)?).ok()?;
-        Some((question, FencingToken { key, epoch: record.epoch }))
+        let (own, last) = (Some(key), record.updated_at_ms);
+        let asked = Checked { question, own, last, ..Checked::clone(of) };
+        Some((asked, FencingToken { key, epoch: record.epoch }))
+    }
+
+    /// Whether a record is of another call whose effect is like that of this one, or that cannot be seen.
+    async fn is_recorded_twice(&self, asked: &Checked) -> bool {
+        let Some(store) = self.link.store() else { return false };
+        let selector = Selector::Tool(asked.tool.tool.full_name().into());
+        let query = Query { selector, state: StateFilter::Any };
+        let Ok(found) = store.listing(&query, MOST_RECORDS, true).await else { return true };
+        found.records.len() == MOST_RECORDS
+            || found.records.iter().any(|record| {
+                let noted = record.request.about.get(NOTED);
+                let other = noted.and_then(|noted| serde_json::from_str::<Question>(noted).ok());
+                record.state != RecordState::Cancelled
+                    && other.is_some_and(|other| other.is_twin_of(&asked.question))
+            })
     }
 
     /// Asks once. Only its caller's own connection may ask, while it is there.
     async fn ask(&self, mcp: &McpCall, asked: &Checked) -> Shown {
         let Some(check) = asked.check() else { return Shown::Nothing("its tool has no check") };
-        let mut shown = self.asked(mcp, check, &asked.question).await;
+        let mut shown = self.asked(mcp, check, asked).await;
         if matches!(shown, Shown::Ran(_))
-            && self.link.unknowns.made.has_twin(&check.tool, &asked.question)
+            && (self.link.unknowns.made.has_twin(asked) || self.is_recorded_twice(asked).await)
         {
             shown = Shown::Nothing("another call for the same thing was made meanwhile");
         }
@@ -164,7 +202,7 @@ impl Asker {
         shown
     }
 
-    async fn asked(&self, mcp: &McpCall, check: &OutcomeCheck, question: &Question) -> Shown {
+    async fn asked(&self, mcp: &McpCall, check: &OutcomeCheck, asked: &Checked) -> Shown {
         let known = lock(&self.effects).of(&check.tool);
         let effect = known.and_then(|known| known.by_server.or(known.manifest.effect));
         if effect != Some(Effect::ReadOnly) {
@@ -172,7 +210,7 @@ impl Asker {
                 "the tool to ask is not known to only read: declare effect = \"read_only\" for it",
             );
         }
-        let Some((call, mcp)) = self.open(mcp, check, question) else {
+        let Some((call, mcp)) = self.open(mcp, check, &asked.question) else {
             return Shown::NotYet("it cannot be asked now");
         };
         let _open = Open { link: &self.link, id: &mcp.id };
@@ -181,9 +219,9 @@ impl Asker {
         if outcome.error().is_some() {
             return Shown::NotYet("its answer is a failure");
         }
-        let result = outcome.content().map(|it| serde_json::from_str::<Value>(it.get()));
-        let Some(Ok(result)) = result else { return Shown::Nothing("its answer cannot be read") };
-        check::judge(check, question, &result, SystemClock.unix_ms())
+        let Some(result) = outcome.content() else { return Shown::Nothing("it has no answer") };
+        let Checked { question, last, .. } = asked;
+        check::judge(check, question, *last, result.get(), SystemClock.unix_ms())
     }
 
     /// The call that asks, which is begun.
@@ -239,7 +277,7 @@ fn settlement(tool: &ToolManifest, shown: &Shown) -> Option<(Resolution<ToolOutc
                 "[SETTLED] The server's answer is lost, but the call has run: {asked} shows it as {}. Do not repeat it.",
                 printable(&element),
             );
-            let content = json!({ "content": [{ "type": "text", "text": text }] });
+            let content = json!({ "content": [notes::block(&text)] });
             let outcome = ToolOutcome::success(content);
             Some((Resolution::Done(outcome.clone()), Ok(outcome)))
         }

@@ -9,11 +9,13 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
-use tr_core::{FencingToken, Json, ToolCall, canonical::Pointer, internal::lock};
+use tr_core::{
+    FencingToken, Json, SystemClock, ToolCall, WallClock as _, canonical::Pointer, internal::lock,
+};
 
 /// A client's call: its line, and the positions of the parts that the guard may replace.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(crate) struct McpCall {
     pub(super) id_range: Range<usize>,
     pub(super) token: Option<(Token, Range<usize>)>,
     pub(super) own_id_used: AtomicBool,
+    /// When its last attempt was sent, in milliseconds since 1970.
+    pub(super) sent_at: AtomicU64,
     /// Whether another open request of the client's has its id.
     pub(crate) is_id_taken: bool,
     /// Whether its version of MCP wants every result to name its type.
@@ -49,6 +53,7 @@ impl McpCall {
             id_range: 0..0,
             token: None,
             own_id_used: AtomicBool::new(false),
+            sent_at: AtomicU64::new(0),
             is_id_taken: false,
             wants_result_type: false,
             answer: Mutex::new(None),
@@ -134,6 +139,15 @@ impl McpCall {
     /// Whether the client's own id is still unused on the wire; it is used once.
     pub(crate) fn take_own_id(&self) -> bool {
         !self.own_id_used.swap(true, Ordering::Relaxed)
+    }
+
+    /// An attempt is sent now.
+    pub(super) fn send(&self) {
+        self.sent_at.store(SystemClock.unix_ms(), Ordering::Relaxed);
+    }
+
+    pub(super) fn sent_at(&self) -> u64 {
+        self.sent_at.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_own_id_used(&self) -> bool {

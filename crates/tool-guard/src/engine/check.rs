@@ -3,14 +3,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
     collections::VecDeque,
+    mem::discriminant,
     sync::{Arc, Mutex},
     time::Duration,
 };
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use tool_reliability::telemetry::TARGET;
 use tr_core::{
     SystemClock, ToolCall, ToolManifest, WallClock,
-    canonical::{Digest, Key},
-    internal::lock,
+    canonical::{Canonicalizer, Key, Rules},
+    internal::{lock, millis},
     manifest::OutcomeCheck,
 };
 
@@ -19,6 +21,9 @@ pub(crate) const NOTED: &str = "check";
 
 /// What is asked about a call is kept in its record, up to this many bytes.
 const MOST: usize = 4_096;
+
+/// A longer answer is not read, in bytes.
+const LONGEST: usize = 1 << 20;
 
 /// An element of this much time before the call, in milliseconds, may be of the call: clocks differ.
 const DOUBTFUL: u64 = 60_000;
@@ -45,6 +50,8 @@ pub(crate) struct Checked {
     pub(crate) own: Option<Key>,
     /// Its record ends with it, since its weak id may name another call then.
     pub(crate) is_brief: bool,
+    /// When its last attempt was sent, in milliseconds since 1970.
+    pub(crate) last: u64,
 }
 
 /// What an answer shows.
@@ -80,14 +87,28 @@ impl Question {
         format!("\n{NOTED}: {question}")
     }
 
-    /// What equal calls have in common.
-    pub(crate) fn digest(&self, tool: &str) -> Digest {
-        Digest::of_bytes(format!("{tool}\n{}", Value::from(self.values.clone())))
+    /// Whether this is another call, made since shortly before the one of `asked`, whose effect is like its.
+    pub(crate) fn is_twin_of(&self, asked: &Self) -> bool {
+        let (ours, theirs) = (&self.values, &asked.values);
+        let is_same =
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| is_same(a, b));
+        is_same && self.nonce != asked.nonce && self.since + DOUBTFUL >= asked.since
     }
 }
 
-/// What the result of `tools/call`, a success, shows at this time, in milliseconds since 1970.
-pub(crate) fn judge(check: &OutcomeCheck, asked: &Question, result: &Value, now: u64) -> Shown {
+/// What the result of `tools/call`, a success, shows at this time of a call whose last attempt was sent at `last`, both in
+/// milliseconds since 1970.
+pub(crate) fn judge(
+    check: &OutcomeCheck,
+    asked: &Question,
+    last: u64,
+    result: &str,
+    now: u64,
+) -> Shown {
+    let Some(result) = unambiguous(result) else {
+        return Shown::Nothing("its answer is too long, no JSON, or has a name twice");
+    };
+    let result = &result;
     let Some(document) = document(result) else {
         return Shown::Nothing("its answer has neither structuredContent nor one text of JSON");
     };
@@ -97,12 +118,12 @@ pub(crate) fn judge(check: &OutcomeCheck, asked: &Question, result: &Value, now:
     if has_more(result, elements.len()) || has_more(&document, elements.len()) {
         return Shown::Nothing("its answer has a further page");
     }
-    let (mut all_comparable, mut ran) = (true, Vec::new());
+    let (mut all_comparable, mut older, mut ran) = (true, false, Vec::new());
     for element in elements {
         let theirs = check.matches.iter().map(|(name, _)| member(element, name));
         let pairs: Vec<_> = theirs.zip(&asked.values).collect();
         let is_comparable = |(theirs, ours): &(Option<&Value>, &Value)| {
-            theirs.is_some_and(|it| std::mem::discriminant(it) == std::mem::discriminant(*ours))
+            theirs.is_some_and(|it| discriminant(it) == discriminant(*ours))
         };
         all_comparable &= pairs.iter().all(is_comparable);
         if !pairs.iter().all(|(theirs, ours)| theirs.is_some_and(|theirs| is_same(theirs, ours))) {
@@ -113,6 +134,7 @@ pub(crate) fn judge(check: &OutcomeCheck, asked: &Question, result: &Value, now:
                 return Shown::Nothing("the time of an element that agrees cannot be read");
             };
             if to <= asked.since.saturating_sub(DOUBTFUL) {
+                older = true;
                 continue;
             }
             if from < asked.since || from > now + DOUBTFUL {
@@ -121,13 +143,38 @@ pub(crate) fn judge(check: &OutcomeCheck, asked: &Question, result: &Value, now:
         }
         ran.push(element);
     }
-    let is_due = |after| now.saturating_sub(asked.since) >= tr_core::internal::millis(after);
+    let is_due = |after| now.saturating_sub(last) >= millis(after);
+    let is_whole = || {
+        let at = check.found.to_string();
+        is_plain(&document, "", &|it| {
+            document.pointer(&at).is_some_and(|found| std::ptr::eq(found, it))
+                || asked.values.contains(it)
+                || asked.args.values().any(|arg| arg == it)
+        })
+    };
     match ran[..] {
         [element] => Shown::Ran(element.clone()),
         [_, ..] => Shown::Nothing("several elements agree"),
         [] if !all_comparable => Shown::Nothing("its elements cannot be compared"),
-        [] if check.absent_after.is_some_and(is_due) => Shown::DidNotRun,
-        [] => Shown::NotYet("no element agrees"),
+        [] if older => Shown::NotYet("only an older element agrees"),
+        [] if !check.absent_after.is_some_and(is_due) => Shown::NotYet("no element agrees"),
+        [] if is_whole() => Shown::DidNotRun,
+        [] => Shown::Nothing("its answer has more than the elements: it may not be whole"),
+    }
+}
+
+/// Whether nothing else in an answer can say that something is missing in it: what else it has is empty, as `is_known`
+/// says, or a success.
+fn is_plain(value: &Value, name: &str, is_known: &dyn Fn(&Value) -> bool) -> bool {
+    let says_success = matches!(name, "ok" | "success");
+    match value {
+        it if is_known(it) => true,
+        Value::Null => true,
+        Value::Bool(said) => *said == says_success,
+        Value::Number(number) => number.as_u64() == Some(0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(elements) => elements.is_empty(),
+        Value::Object(members) => members.iter().all(|(name, it)| is_plain(it, name, is_known)),
     }
 }
 
@@ -137,9 +184,16 @@ fn document(result: &Value) -> Option<Value> {
         Some(document) if !document.is_null() => Some(document.clone()),
         _ => {
             let [block] = &result.get("content")?.as_array()?[..] else { return None };
-            serde_json::from_str(block.get("text")?.as_str()?).ok()
+            unambiguous(block.get("text")?.as_str()?)
         }
     }
+}
+
+/// A JSON text in which no object has a name twice.
+fn unambiguous(text: &str) -> Option<Value> {
+    let is_short = text.len() <= LONGEST;
+    let is_clear = || Canonicalizer::new().write(text, &Rules::exact(), &mut Vec::new()).is_ok();
+    (is_short && is_clear()).then(|| serde_json::from_str(text).ok())?
 }
 
 /// A member by its name or JSON pointer.
@@ -152,7 +206,7 @@ fn is_same(theirs: &Value, ours: &Value) -> bool {
     match (theirs.as_f64(), ours.as_f64()) {
         (Some(theirs_value), Some(ours_value)) if theirs.is_f64() || ours.is_f64() => {
             // Beyond it, a number with a fraction stands for several whole ones.
-            theirs_value.abs() < 9e15 && theirs_value.total_cmp(&ours_value).is_eq()
+            theirs_value.abs() < 9e15 && theirs_value - ours_value == 0.0
         }
         _ => theirs == ours,
     }
@@ -167,16 +221,22 @@ fn has_more(answer: &Value, shown: usize) -> bool {
 fn says_more(name: &str, value: &Value, shown: usize) -> bool {
     let letters = name.chars().filter(char::is_ascii_alphabetic);
     let name: String = letters.flat_map(char::to_lowercase).collect();
-    let is_above = |most: usize| value.as_u64().is_some_and(|number| number > most as u64);
+    let number = || value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    let is_above = |most: usize| number().is_some_and(|number| number > most as u64);
     match &*name {
         "hasmore" | "hasnext" | "hasnextpage" | "more" | "moreresults" | "truncated"
-        | "istruncated" | "incomplete" | "incompleteresults" => *value == Value::Bool(true),
+        | "istruncated" | "incomplete" | "incompleteresults" | "partial" => {
+            *value == Value::Bool(true) || value == "true" || *value == 1
+        }
+        "islast" | "islastpage" => *value == Value::Bool(false),
         "next" | "nextcursor" | "nextpage" | "nextpagetoken" | "nexttoken" | "nextlink"
-        | "nexturl" | "nextoffset" | "continuation" | "continuationtoken" => match value {
-            Value::Null | Value::Bool(false) => false,
-            Value::String(text) => !text.is_empty(),
-            _ => true,
-        },
+        | "nexturl" | "nextoffset" | "odatanextlink" | "continuation" | "continuationtoken" => {
+            match value {
+                Value::Null | Value::Bool(false) => false,
+                Value::String(text) => !text.is_empty(),
+                _ => true,
+            }
+        }
         "total" | "totalcount" | "totalitems" | "totalresults" | "totalhits" | "count" => {
             is_above(shown)
         }
@@ -218,10 +278,15 @@ impl Checked {
         let tool = call.parts().manifest.clone()?;
         let params = call.parts().params.get();
         let (since, nonce) = (SystemClock.unix_ms(), fastrand::u64(..));
-        let question = Question::of(tool.check.as_ref()?, params, since, nonce)?;
+        let Some(question) = Question::of(tool.check.as_ref()?, params, since, nonce) else {
+            let (tool, why) =
+                (tool.tool.name(), "the call lacks a param that it names, or they are too long");
+            tracing::info!(target: TARGET, event = "check_undecided", tool, why);
+            return None;
+        };
         let about = &call.parts().idempotency;
         let is_brief = about.ttls.done == Some(Duration::ZERO);
-        Some(Self { tool, question, own: about.id.map(|id| id.key), is_brief })
+        Some(Self { tool, question, own: about.id.map(|id| id.key), is_brief, last: since })
     }
 
     /// How to ask about it.
@@ -232,7 +297,7 @@ impl Checked {
 
 /// Calls that were made within the last minutes, and what can be asked about them: an effect is of one of them.
 #[derive(Debug, Default)]
-pub(crate) struct Made(Mutex<VecDeque<(Digest, Question)>>);
+pub(crate) struct Made(Mutex<VecDeque<(Box<str>, Question)>>);
 
 impl Made {
     /// How many are kept, and for how long in milliseconds.
@@ -241,13 +306,12 @@ impl Made {
 
     /// A call is made.
     pub(crate) fn begin(&self, Checked { tool, question, .. }: &Checked) {
-        let Some(check) = &tool.check else { return };
         let mut made = lock(&self.0);
-        let is_old = |it: &(Digest, Question)| it.1.since + Self::DURING < question.since;
+        let is_old = |it: &(Box<str>, Question)| it.1.since + Self::DURING < question.since;
         while made.len() >= Self::MOST || made.front().is_some_and(is_old) {
             made.pop_front();
         }
-        made.push_back((question.digest(&check.tool), question.clone()));
+        made.push_back((tool.tool.name().into(), question.clone()));
     }
 
     /// The call did not run.
@@ -255,14 +319,10 @@ impl Made {
         lock(&self.0).retain(|(_, made)| made.nonce != question.nonce);
     }
 
-    /// Whether another call was made whose effect is like that of this one, since shortly before it.
-    pub(crate) fn has_twin(&self, tool: &str, question: &Question) -> bool {
-        let digest = question.digest(tool);
-        lock(&self.0).iter().any(|(made, other)| {
-            *made == digest
-                && other.nonce != question.nonce
-                && other.since + DOUBTFUL >= question.since
-        })
+    /// Whether another call of this tool was made whose effect is like that of this one.
+    pub(crate) fn has_twin(&self, Checked { tool, question, .. }: &Checked) -> bool {
+        let made = lock(&self.0);
+        made.iter().any(|(name, other)| **name == *tool.tool.name() && other.is_twin_of(question))
     }
 }
 

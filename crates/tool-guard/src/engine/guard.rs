@@ -71,6 +71,7 @@ pub(crate) struct Guard {
     pub(crate) equal_calls: EqualCalls,
     timeouts: Arc<dyn Observer>,
     refusals: TelemetryLayer,
+    keeps_answers: bool,
     /// What is known of the server's tools.
     pub(crate) effects: Arc<Mutex<Effects>>,
     declared: Declared,
@@ -156,7 +157,7 @@ impl Guard {
         // A guard that hangs ends no call that another one waits for.
         let max_wait = setup.config.idempotency.max_wait.unwrap_or(MAX_WAIT);
         records.max_wait = Some(max_wait.min(limits.idle));
-        let store = records.store.clone();
+        let (store, keeps_answers) = (records.store.clone(), records.keep_answers);
         let identity = setup.config.identity.iter().map(|(_, rule)| rule.clone()).collect();
         let statuses = setup.config.upstream.status.iter().flatten();
         let statuses = statuses.chain(&options.http.status).copied().collect();
@@ -197,6 +198,7 @@ impl Guard {
             equal_calls: EqualCalls::joining(options.join_after.0),
             timeouts,
             refusals: TelemetryLayer::call(&signals),
+            keeps_answers,
             effects: Arc::new(Mutex::new(effects)),
             declared,
             files,
@@ -238,6 +240,7 @@ impl Guard {
         (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());
         wire.timeouts = Some(self.timeouts.clone());
         wire.gives_late &= !self.host_runs;
+        wire.keeps_answers = self.keeps_answers;
         wire.others = client.others().to_vec();
         let wire = Arc::new(wire);
         let stack = self.live.stack().service(ServerTool(wire.clone()));

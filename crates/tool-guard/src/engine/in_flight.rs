@@ -232,7 +232,7 @@ impl InFlight {
     }
 
     /// Whether the guard made this id or token, so that no client knows it.
-    fn is_ours(&self, token: &Token) -> bool {
+    pub(super) fn is_ours(&self, token: &Token) -> bool {
         matches!(token, Token::Text(text) if text.starts_with(&*self.prefix))
     }
 

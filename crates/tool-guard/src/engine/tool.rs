@@ -50,6 +50,8 @@ pub(crate) struct ServerLink {
     pub(crate) compares: bool,
     /// Whether a late answer is given to the next equal call.
     pub(crate) gives_late: bool,
+    /// Whether records keep answers.
+    pub(crate) keeps_answers: bool,
     /// The other credentials of the client's, whose answers it may read.
     pub(crate) others: Vec<Digest>,
     /// Hears of attempts that timed out, which only this service knows: progress prolongs them.
@@ -97,7 +99,17 @@ impl ServerLink {
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Arc::default();
         let (compares, gives_late, others, timeouts) = (false, !observe, Vec::new(), None);
-        Self { state, records, unknowns, derived, compares, gives_late, others, timeouts }
+        Self {
+            state,
+            records,
+            unknowns,
+            derived,
+            compares,
+            gives_late,
+            keeps_answers: true,
+            others,
+            timeouts,
+        }
     }
 
     /// The claim under which the call runs, if it is recorded. The recording layer refuses an unusable key,
@@ -304,6 +316,7 @@ impl Service<ToolCall> for ServerTool {
         }
         mcp.keep(None);
         let now = Instant::now();
+        mcp.send();
         let Some(launched) = wire.in_flight.launch(mcp, owed, now.into_std()) else {
             return refused(Failure::CANCELLED_BEFORE);
         };

@@ -3,7 +3,10 @@ mod blocked;
 
 pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ask_about};
 
-use super::check::Made;
+use super::{
+    check::{Made, NOTED},
+    failure::Failure,
+};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -89,6 +92,8 @@ struct Since {
     /// What is known of it.
     earlier: Earlier,
     tool: Box<str>,
+    /// Its owner and its reader, as of its [`Equals`].
+    caller: Option<(Digest, Option<Digest>)>,
     /// A repeat of it has ended, and its caller has the answer: a late one is dropped.
     is_settled: bool,
     /// It succeeded after it was given up, or its tool declares that equal calls get its answer.
@@ -121,7 +126,7 @@ pub(crate) enum Kept {
 impl Since {
     fn new(now: Instant, key: Option<Key>, earlier: Earlier, tool: &str) -> Self {
         let (until, tool) = (now + BARS, tool.into());
-        Self { until, key, earlier, tool, is_settled: false, late: None }
+        Self { until, key, earlier, tool, caller: None, is_settled: false, late: None }
     }
 
     fn is_unknown(&self, now: Instant) -> bool {
@@ -153,6 +158,7 @@ impl Unknowns {
         let since = all.entry((equals.key, equals.who));
         let since = since.or_insert_with(|| Since::new(now, key, earlier, tool));
         since.is_settled = false;
+        since.caller = Some((equals.owner, equals.reader));
         // A repeat of the call says nothing more of it.
         if since.late.is_none() {
             since.until = now + BARS;
@@ -248,8 +254,22 @@ impl Unknowns {
         }
     }
 
-    /// Registers that it is known how the call under this key ended, equal to this one.
-    pub(super) fn found_out(&self, equals: &Equals, key: Key) {
+    /// Registers how the call under this key ended, which is equal to this one: its caller's next equal call gets its answer.
+    /// Returns whether that is the caller of this one; `None` for a call of another process.
+    pub(super) fn found_out(
+        &self,
+        equals: &Equals,
+        key: Key,
+        how: &Resolution<ToolOutcome>,
+    ) -> Option<bool> {
+        let who = Who::Known(key);
+        let (owner, reader) = lock(&self.calls).get(&(equals.key, who))?.caller?;
+        self.ended_late(&Equals { who, owner, reader, ..*equals }, how);
+        Some((owner, reader) == (equals.owner, equals.reader))
+    }
+
+    /// Registers that the caller gets the end of the call under this key.
+    pub(super) fn is_over(&self, equals: &Equals, key: Key) {
         self.forget(equals.key, Who::Known(key), |_| true);
     }
 
@@ -293,12 +313,17 @@ impl Unknowns {
         equals: &Key,
         own: Option<Key>,
         store: &StoreHandle<ToolOutcome>,
-    ) -> Option<BlockedByEqual> {
+    ) -> Result<Option<BlockedByEqual>, Failure> {
         let is_open = |state| matches!(state, RecordState::Inflight | RecordState::Unknown);
         loop {
-            let Some(key) = barred.key else { return Some(barred) };
+            let Some(key) = barred.key else { return Ok(Some(barred)) };
+            let mut has_run = false;
             let is_open = match store.record(&key).await {
-                Ok(record) => record.is_some_and(|it| is_open(it.state)),
+                Ok(record) => record.is_some_and(|it| {
+                    // Another guard has found that out, and no caller of this one has heard of it.
+                    has_run = it.state == RecordState::Done && it.request.about.contains_key(NOTED);
+                    is_open(it.state)
+                }),
                 Err(error) => {
                     if error.kind() == StoreErrorKind::Unreadable {
                         barred = barred.unreadable();
@@ -307,10 +332,14 @@ impl Unknowns {
                 }
             };
             if is_open {
-                return Some(barred);
+                return Ok(Some(barred));
             }
             self.forget(*equals, Who::Known(key), |since| since.late.is_none());
-            barred = self.bars(equals, own)?;
+            if has_run {
+                return Err(Failure::RAN_BEFORE);
+            }
+            let Some(next) = self.bars(equals, own) else { return Ok(None) };
+            barred = next;
         }
     }
 }

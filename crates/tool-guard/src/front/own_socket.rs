@@ -1,6 +1,6 @@
 //! A guard's own socket, by which `tool-guard status` finds it and reads what it did.
 use crate::files::make_folder;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fs::{self, File},
     future::Future,
@@ -82,8 +82,12 @@ pub(crate) async fn documents(folder: &Path) -> io::Result<Vec<Value>> {
             Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let _ = fs::remove_file(&path);
             }
-            // It has ended meanwhile, or hangs.
-            Ok(Err(_)) | Err(_) => {}
+            // It has ended meanwhile.
+            Ok(Err(_)) => {}
+            Err(_) => {
+                let pid = path.file_stem().map(|name| name.to_string_lossy());
+                found.push(json!({ "pid": pid, "answers": false }));
+            }
         }
     }
     Ok(found)
@@ -110,7 +114,6 @@ fn at<T>(path: &Path, open: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[tokio::test]
     async fn a_guard_is_found_also_in_a_folder_with_a_long_name_until_it_ends() {

@@ -1,5 +1,6 @@
 //! `tool-guard status` finds all guards of the user, and what their records know.
 use crate::mcp::client::{BIN, Client, until};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::{fs, process::Command};
 
@@ -71,6 +72,9 @@ fn a_person_sees_each_guard_what_is_wrong_and_what_is_left_unknown() {
 fn a_guard_that_was_killed_leaves_nothing_behind() {
     let mut client = Client::script(&[], SERVER);
     hello(&mut client);
+    client.signal(Signal::STOP);
+    let (code, said) = status(&client, &[]);
+    assert!(code == 1 && said.contains("it does not answer"), "{said}");
     client.kill();
     until("its end", || status(&client, &[]).1.contains("no guard is running").then_some(()));
 }

@@ -18,7 +18,7 @@ object! { strict
         /// Failures of any kind that end a turn. For callers that do not say when a turn begins they
         /// only cause a warning, unless the mode is `strict`.
         "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>> = 5;
-        /// Calls in a turn, whatever their ends, after which none is made. For callers that do not say when a turn
+        /// Calls in a turn, whatever their ends, after which none is made, in the modes `block` and `strict`. For callers that do not say when a turn
         /// begins, a turn ends when `memory_ms` passes without a call. No limit by default.
         "calls_per_turn" => calls_per_turn: Option<u32>, Lenient<Count<MOST>>;
         /// The same in a session. No limit by default.

@@ -3,10 +3,10 @@ use std::time::Duration;
 use tokio::time::advance;
 use tower::{Layer, ServiceExt};
 use tr_core::{Params, Ran, ToolCall, ToolManifest, failure_info};
-use tr_loopguard::{Builder, LoopGuard, LoopGuardLayer, ToolCallLimit};
+use tr_loopguard::{Builder, LoopGuard, LoopGuardLayer, Mode, ToolCallLimit};
 use tr_testkit::calls::{ScriptedTool, answers};
 
-fn guard(builder: Builder) -> LoopGuard<ScriptedTool> {
+fn guard_of(builder: Builder) -> LoopGuard<ScriptedTool> {
     let tool = ScriptedTool::script([answers("{}")]).then_repeat_last();
     builder.build().unwrap().layer(tool)
 }
@@ -30,15 +30,19 @@ async fn refused(guard: &LoopGuard<ScriptedTool>, call: ToolCall) -> Option<Stri
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_has_no_more_calls_than_it_may_whatever_their_ends() {
-    let guard = guard(LoopGuardLayer::builder().calls_per_turn(3));
+    let guard = guard_of(LoopGuardLayer::builder().calls_per_turn(3));
     for tool in ["read", "write", "read"] {
         assert_eq!(refused(&guard, call(tool, "s", Some("t"))).await, None);
     }
     let said = refused(&guard, call("list", "s", Some("t"))).await.unwrap();
     assert_eq!(
         said,
-        "[TOOL CALL LIMIT] 3 tool calls in this turn, which is its limit. \nThis call was not executed. Finish with what you have, or ask the user."
+        "[TOOL CALL LIMIT] 3 tool calls in this turn, which is its limit. \nThis call was not made. Finish with what you have, or ask the user."
     );
+    let noting = guard_of(LoopGuardLayer::builder().calls_per_turn(1).mode(Mode::Note));
+    for _ in 0..3 {
+        assert_eq!(refused(&noting, call("read", "s", Some("t"))).await, None);
+    }
     // A named turn does not end by a pause.
     advance(Duration::from_secs(3_600)).await;
     assert!(refused(&guard, call("list", "s", Some("t"))).await.is_some());
@@ -68,7 +72,7 @@ async fn a_turn_without_a_name_ends_after_a_pause_or_where_it_is_said() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_and_a_tool_have_limits_of_their_own() {
-    let guard = guard(LoopGuardLayer::builder().calls_per_session(3));
+    let guard = guard_of(LoopGuardLayer::builder().calls_per_session(3));
     let mut search = ToolManifest::new("search");
     search.loops.calls_per_turn = Some(1);
     let search = std::sync::Arc::new(search);
@@ -85,7 +89,7 @@ async fn a_session_and_a_tool_have_limits_of_their_own() {
 
 #[tokio::test(start_paused = true)]
 async fn the_counts_of_many_turns_are_bounded() {
-    let guard = guard(LoopGuardLayer::builder().calls_per_turn(1).max_turns(64));
+    let guard = guard_of(LoopGuardLayer::builder().calls_per_turn(1).max_turns(64));
     for turn in 0..10_000 {
         assert_eq!(refused(&guard, call("read", "s", Some(&turn.to_string()))).await, None);
     }

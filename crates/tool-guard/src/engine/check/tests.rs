@@ -33,7 +33,13 @@ fn paid(amount: impl Into<Value>, at: impl Into<Value>) -> Value {
 }
 
 fn shown(document: &Value, after: u64) -> Shown {
-    judge(&check(), &asked(), &json!({ "structuredContent": document }), SINCE + after)
+    judge(
+        &check(),
+        &asked(),
+        SINCE,
+        &json!({ "structuredContent": document }).to_string(),
+        SINCE + after,
+    )
 }
 
 fn nothing(shown: &Shown) -> bool {
@@ -72,7 +78,7 @@ fn exactly_one_element_that_is_not_older_says_that_it_ran() {
         assert!(matches!(&ran, Shown::Ran(element) if element["at"] == SINCE + 20), "{ran:?}");
     }
     let text = json!({ "content": [{ "type": "text", "text": json!({ "payments": [new] }).to_string() }] });
-    assert_eq!(judge(&check(), &asked(), &text, SINCE + 100), Shown::Ran(new));
+    assert_eq!(judge(&check(), &asked(), SINCE, &text.to_string(), SINCE + 100), Shown::Ran(new));
 }
 
 #[test]
@@ -97,7 +103,10 @@ fn what_is_in_doubt_says_nothing() {
         // Even where absence would count.
         let check = absent_after(1);
         let result = json!({ "structuredContent": document });
-        assert!(nothing(&judge(&check, &asked(), &result, SINCE + late)), "{why}");
+        assert!(
+            nothing(&judge(&check, &asked(), SINCE, &result.to_string(), SINCE + late)),
+            "{why}"
+        );
     }
     for result in [
         json!({}),
@@ -106,7 +115,10 @@ fn what_is_in_doubt_says_nothing() {
         json!({ "content": [{ "type": "text", "text": "{}" }, { "type": "text", "text": "{}" }] }),
         json!({ "structuredContent": { "payments": [new] }, "nextCursor": "2" }),
     ] {
-        assert!(nothing(&judge(&check(), &asked(), &result, SINCE + late)), "{result}");
+        assert!(
+            nothing(&judge(&check(), &asked(), SINCE, &result.to_string(), SINCE + late)),
+            "{result}"
+        );
     }
 }
 
@@ -129,17 +141,69 @@ fn a_time_is_as_exact_as_it_is_written() {
     ] {
         let asked = Question { since: begun, ..asked() };
         let result = json!({ "structuredContent": { "payments": [paid(42, at.clone())] } });
-        let shown = judge(&check(), &asked, &result, begun + 5_000);
+        let shown = judge(&check(), &asked, begun, &result.to_string(), begun + 5_000);
         assert_eq!(matches!(shown, Shown::Ran(_)), ran, "{at}: {shown:?}");
     }
 }
 
 #[test]
-fn absence_counts_only_where_it_is_declared_and_that_long_after() {
-    let none = json!({ "payments": [paid(41, SINCE + 20), paid(42, SINCE - 90_000)] });
+fn absence_counts_only_where_it_is_declared_and_that_long_after_the_last_attempt() {
+    let none = json!({ "payments": [paid(41, SINCE + 20)] });
     assert!(nothing(&shown(&none, 3_600_000)));
-    let check = absent_after(30);
-    let result = json!({ "structuredContent": none });
-    assert!(nothing(&judge(&check, &asked(), &result, SINCE + 29_999)));
-    assert_eq!(judge(&check, &asked(), &result, SINCE + 30_000), Shown::DidNotRun);
+    let (check, result) = (absent_after(30), json!({ "structuredContent": none }).to_string());
+    let shown = |last, now| judge(&check, &asked(), last, &result, now);
+    assert!(nothing(&shown(SINCE, SINCE + 29_999)));
+    assert_eq!(shown(SINCE, SINCE + 30_000), Shown::DidNotRun);
+    assert!(nothing(&shown(SINCE + 5_000, SINCE + 34_999)));
+    assert_eq!(shown(SINCE + 5_000, SINCE + 35_000), Shown::DidNotRun);
+}
+
+#[test]
+fn an_answer_that_may_not_be_whole_shows_no_absence() {
+    let shown = |document: &str| {
+        let result = format!(r#"{{"structuredContent":{document}}}"#);
+        judge(&absent_after(1), &asked(), SINCE, &result, SINCE + 3_600_000)
+    };
+    for whole in [
+        r#"{"payments":[]}"#,
+        r#"{"payments":[],"ok":true,"order":"A1","total":0,"next_cursor":null,"has_more":false,"error":""}"#,
+        r#"{"payments":[],"page":{"size":0}}"#,
+    ] {
+        assert_eq!(shown(whole), Shown::DidNotRun, "{whole}");
+    }
+    for part in [
+        r#"{"ok":false,"error":"database unavailable","payments":[]}"#,
+        r#"{"ok":false,"payments":[]}"#,
+        r#"{"status":"error","payments":[]}"#,
+        r#"{"payments":[],"has_more":"true"}"#,
+        r#"{"payments":[],"total":"7"}"#,
+        r#"{"payments":[],"isLast":false,"cursor":"x"}"#,
+        r#"{"payments":[],"remaining":3}"#,
+        r#"{"payments":[],"warning":"partial result"}"#,
+        r#"{"payments":[{"order":"A1"}],"payments":[]}"#,
+        // The clock of the server is far behind.
+        r#"{"payments":[{"order":"A1","sum":{"amount":42},"at":1779990000000}]}"#,
+    ] {
+        assert!(nothing(&shown(part)), "{part}: {:?}", shown(part));
+    }
+    let long = format!(r#"{{"payments":[{}]}}"#, "1,".repeat(600_000) + "1");
+    assert!(nothing(&shown(&long)));
+}
+
+#[test]
+fn a_twin_is_another_call_for_the_same_thing_however_its_numbers_are_written() {
+    let question = |amount: &str, since, nonce| {
+        let params = format!(r#"{{"order_id":"A1","amount":{amount}}}"#);
+        Question::of(&check(), &params, since, nonce).unwrap()
+    };
+    let asked = asked();
+    assert!(!asked.is_twin_of(&asked));
+    for (amount, since, twin) in [
+        ("42.0", SINCE, true),
+        ("42", SINCE - 60_000, true),
+        ("42", SINCE - 60_001, false),
+        ("41", SINCE, false),
+    ] {
+        assert_eq!(question(amount, since, 8).is_twin_of(&asked), twin, "{amount} {since}");
+    }
 }

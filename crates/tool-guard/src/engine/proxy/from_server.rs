@@ -76,7 +76,12 @@ impl Proxy {
             }
             Some(method) => {
                 self.note_ask(method, message);
-                self.pass_to_client(line);
+                let ended = || Params::of(message).request_id.and_then(Token::read);
+                // The client knows nothing of the guard's own calls.
+                let is_ours = |id: &Token| self.wire.lock().in_flight.is_ours(id);
+                if method != "notifications/cancelled" || !ended().as_ref().is_some_and(is_ours) {
+                    self.pass_to_client(line);
+                }
             }
             None => self.pass_to_client(line),
         }

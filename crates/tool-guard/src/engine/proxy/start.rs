@@ -127,25 +127,24 @@ impl Proxy {
         let run = async move {
             // While it runs, equal calls may join it.
             let _uncut = uncut;
-            let mut barred = in_the_way.map(BlockedByEqual::by_cut);
-            if let Some((equals, by)) = bars.filter(|_| barred.is_none()) {
-                barred = match &store {
-                    Some(store) => wire.unknowns.still(by, &equals, own, store).await,
-                    None => Some(by),
-                };
-            }
-            let compares = barring.is_some() && is_in_conversation && barred.is_none();
-            let session = identity::session_of_equals(&call).filter(|_| compares);
-            let barred = match (store, session, digests) {
-                (Some(store), Some(session), Some(digests)) => {
-                    unknown_records::in_store(&store, &call, session, digests).await
+            let cut = in_the_way.map(BlockedByEqual::by_cut);
+            let mut barred = match (bars.filter(|_| cut.is_none()), &store) {
+                (Some((equals, by)), Some(store)) => {
+                    wire.unknowns.still(by, &equals, own, store).await
                 }
-                _ => Ok(barred),
+                (bars, _) => Ok(cut.or_else(|| Some(bars?.1))),
             };
+            let compares = barring.is_some() && is_in_conversation && matches!(barred, Ok(None));
+            let session = identity::session_of_equals(&call).filter(|_| compares);
+            if let (Some(store), Some(session), Some(digests)) = (store, session, digests) {
+                barred = unknown_records::in_store(&store, &call, session, digests).await;
+            }
+            let mut again = None;
             let mut end = match barred {
                 Ok(Some(barred)) => {
                     let barred = barred.of(&call);
                     barred.log(call.parts().tool.full_name());
+                    again = asker.as_ref().map(|_| (call.clone(), stack.clone()));
                     refused(refusals, call, barred.into()).await
                 }
                 Ok(None) => {
@@ -157,16 +156,20 @@ impl Proxy {
                         server_key::put(&mut mcp, &mut call, record.as_ref());
                     }
                     mcp.checked.iter().for_each(|it| wire.unknowns.made.begin(it));
+                    again = asker.as_ref().map(|_| (call.clone(), stack.clone()));
                     match named {
                         Some(key) => identified::run(&wire, key, (call, record), stack).await,
                         None => stack.oneshot(call).await,
                     }
                 }
-                Err(not_compared) => refused(refusals, call, not_compared.into()).await,
+                Err(why) => refused(refusals, call, why.into()).await,
             };
             server_key::settle(&wire, &mcp, &mut end).await;
-            if let Some(asker) = asker {
-                end = asker.ended(&mcp, end).await;
+            if let Some((asker, (call, stack))) = asker.zip(again) {
+                end = match asker.ended(&mcp, end).await {
+                    Some(end) => end,
+                    None => stack.oneshot(call).await,
+                };
             }
             if let Some(counted) = counted {
                 counted.end(&end);
