@@ -75,6 +75,15 @@ impl Asker {
             return Some(end);
         }
         let key = barred.map_or(checked.own, |barred| barred.call);
+        let call = mcp.trace.equals.zip(key);
+        let unknowns = &self.link.unknowns;
+        let is_its_caller = call.filter(|_| is_barred);
+        let is_its_caller =
+            is_its_caller.and_then(|(equals, key)| unknowns.is_its_caller(&equals, key));
+        if is_its_caller == Some(false) {
+            // What became of another caller's call is for that one.
+            return Some(end);
+        }
         let (asked, run) = match self.open_run(checked, key).await {
             Some((asked, run)) => (asked, Some(run)),
             // It has no record.
@@ -85,25 +94,19 @@ impl Asker {
         let known = timeout(WHILE_WAITED_FOR, self.until_known(mcp, &asked)).await;
         let Ok(Some((how, said))) = known else { return Some(end) };
         let ran = !matches!(how, Resolution::DidNotRun);
-        let mut is_its_caller = None;
-        if let Some((equals, key)) = mcp.trace.equals.zip(key) {
-            match is_barred {
-                true => is_its_caller = self.link.unknowns.found_out(&equals, key, &how),
-                false => self.link.unknowns.is_over(&equals, key),
+        if let Some((equals, key)) = call {
+            match is_its_caller {
+                Some(_) => self.link.unknowns.found_out(&equals, key, &how),
+                None => self.link.unknowns.is_over(&equals, key),
             }
         }
         if let Some(run) = run {
             self.link.settle_now(run, self.kept(&asked, how)).await;
         }
         mcp.keep(None);
-        match is_its_caller {
-            // It made the same call, or gets the end as a late one.
-            _ if !is_barred && !was_sent => None,
-            Some(true) if is_barred && ran => None,
-            // What another caller's call came to is not said.
-            Some(false) if is_barred && ran => Some(end),
-            _ => Some(said),
-        }
+        // It made the same call, or gets the end as a late one.
+        let gets_it = !is_barred && !was_sent || is_its_caller.is_some() && ran;
+        (!gets_it).then_some(said)
     }
 
     /// Asks until it is known how the call ended; `None` if that cannot be found out so.

@@ -254,18 +254,15 @@ impl Unknowns {
         }
     }
 
-    /// Registers how the call under this key ended, which is equal to this one: its caller's next equal call gets its answer.
-    /// Returns whether that is the caller of this one; `None` for a call of another process.
-    pub(super) fn found_out(
-        &self,
-        equals: &Equals,
-        key: Key,
-        how: &Resolution<ToolOutcome>,
-    ) -> Option<bool> {
-        let who = Who::Known(key);
-        let (owner, reader) = lock(&self.calls).get(&(equals.key, who))?.caller?;
-        self.ended_late(&Equals { who, owner, reader, ..*equals }, how);
-        Some((owner, reader) == (equals.owner, equals.reader))
+    /// Whether the caller of this one made the equal call under this key; `None` for a call of another process.
+    pub(super) fn is_its_caller(&self, equals: &Equals, key: Key) -> Option<bool> {
+        let caller = lock(&self.calls).get(&(equals.key, Who::Known(key)))?.caller?;
+        Some(caller == (equals.owner, equals.reader))
+    }
+
+    /// Registers how the equal call under this key ended, of the same caller, whose next equal call gets its answer.
+    pub(super) fn found_out(&self, equals: &Equals, key: Key, how: &Resolution<ToolOutcome>) {
+        self.ended_late(&Equals { who: Who::Known(key), ..*equals }, how);
     }
 
     /// Registers that the caller gets the end of the call under this key.
