@@ -10,59 +10,61 @@ use tr_core::{
     BoxError, Effect, Event, FailureInfo, InvalidKey, MatchedOn, Ran, Replay, Verdict, code,
 };
 
-/// Makes an error type.
-macro_rules! leaf {
-    ($(#[$doc:meta])* $name:ident: $text:literal) => {
+/// Makes the error types that say no more than their text.
+macro_rules! leaves {
+    ($($(#[$doc:meta])* $name:ident: $text:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, thiserror::Error)]
         #[error($text)]
         pub struct $name(#[source] FailureInfo);
-    };
+    )*};
 }
 
-leaf! {
+leaves! {
     /// The call's key is invalid, or not allowed in this scope; its source says why. The tool did
     /// not run. Code `invalid_envelope`, permanent.
-    KeyRejected: "the idempotency key cannot be used"
-}
-leaf! {
+    KeyRejected: "the idempotency key cannot be used";
+
     /// The key was used before with other params. The tool did not run with these. Code
     /// `idempotency_conflict`, permanent.
-    Conflict: "the idempotency key was used before with other params"
-}
-leaf! {
+    Conflict: "the idempotency key was used before with other params";
+
     /// Another call with this key is running, and this one does not wait, or has waited for
     /// [`max_wait`](crate::Builder::max_wait): the 409 marker. The tool may have run for that other
     /// call. Code `idempotency_in_flight`, transient.
-    InFlight: "a call with this idempotency key is in flight"
-}
-leaf! {
+    InFlight: "a call with this idempotency key is in flight";
+
     /// Another call with this key is running, and [`max_waiters`](crate::Builder::max_waiters)
     /// callers wait for it. The tool may have run for that other call. Code
     /// `idempotency_in_flight`, transient.
-    TooManyWaiters: "too many callers wait for the call in flight with this idempotency key"
-}
-leaf! {
+    TooManyWaiters: "too many callers wait for the call in flight with this idempotency key";
+
     /// Another call with this key did not end before this call's deadline. That call goes on; the
     /// tool may have run. Code `timeout`, transient.
-    WaitTimedOut: "timed out while waiting for the call in flight with this idempotency key"
-}
-leaf! {
+    WaitTimedOut: "timed out while waiting for the call in flight with this idempotency key";
+
     /// An earlier call with this key may have run, and its outcome was not recorded. The source
     /// leads to its last error, if that is known. The tool may have run. Code `outcome_unknown`,
     /// permanent for a mutating tool; transient for any other, which may be called again.
-    OutcomeUnknown: "the outcome of a call with this idempotency key is unknown"
-}
-leaf! {
+    OutcomeUnknown: "the outcome of a call with this idempotency key is unknown";
+
     /// An earlier call with this key has ended, but its response could not be kept (it streamed,
     /// was too large, or could not be read). The tool ran, and is not run again. Code
     /// `answer_not_kept`, permanent.
-    AnswerNotKept: "a call with this idempotency key has ended, and its answer was not kept"
-}
-leaf! {
+    AnswerNotKept: "a call with this idempotency key has ended, and its answer was not kept";
+
     /// There is no room for the call's record, and none may be evicted; its source says why. The tool did
     /// not run. Code `store_full`, transient.
-    StoreFull: "the call was not run, because the records are full"
+    StoreFull: "the call was not run, because the records are full";
+
+    /// The record of this key cannot be read: a newer version wrote it, it is corrupt, or its
+    /// encryption key is missing. Its source says which and what to do. The tool has run or may
+    /// have run, and is not run again. Code `record_unreadable`, permanent.
+    RecordUnreadable: "the record of a call with this idempotency key cannot be read";
+
+    /// The call was [cancelled](crate::Handle::cancel). The failure info says whether the tool may
+    /// have run, in this process or in another. Code `cancelled`.
+    Cancelled: "the call was cancelled";
 }
 
 /// The record store is unavailable, so this call could not be claimed and was not run. Its source
@@ -81,18 +83,6 @@ impl fmt::Display for StoreUnavailable {
             Ran::Unknown => f.write_str("; an earlier call with its key may have run"),
         }
     }
-}
-
-leaf! {
-    /// The record of this key cannot be read: a newer version wrote it, it is corrupt, or its
-    /// encryption key is missing. Its source says which and what to do. The tool has run or may
-    /// have run, and is not run again. Code `record_unreadable`, permanent.
-    RecordUnreadable: "the record of a call with this idempotency key cannot be read"
-}
-leaf! {
-    /// The call was [cancelled](crate::Handle::cancel). The failure info says whether the tool may
-    /// have run, in this process or in another. Code `cancelled`.
-    Cancelled: "the call was cancelled"
 }
 
 /// The call failed, and its duplicates get the same failure. Its text is that of the tool's own
