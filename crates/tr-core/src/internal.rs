@@ -29,7 +29,7 @@ pub const fn type_name(value: &Value) -> &'static str {
 }
 
 /// Writes `StoreError`, the error of a crate's stores, over its `StoreErrorKind`, which has at least the four
-/// kinds that are named here.
+/// kinds that are named here. With the crate's feature `sqlite`, it is also made from SQLite's errors.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! store_error {
@@ -60,6 +60,20 @@ macro_rules! store_error {
             /// Whether sending the same request again may help.
             pub const fn is_transient(&self) -> bool {
                 matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::Uncertain)
+            }
+        }
+
+        #[cfg(feature = "sqlite")]
+        impl From<tr_sqlite::Error> for StoreError {
+            fn from(error: tr_sqlite::Error) -> Self {
+                use tr_sqlite::Meaning;
+                let kind = match error.meaning() {
+                    Meaning::Transient => StoreErrorKind::Unreachable,
+                    Meaning::Uncertain => StoreErrorKind::Uncertain,
+                    Meaning::Unreadable => StoreErrorKind::Unreadable,
+                    Meaning::Permanent => StoreErrorKind::Refused,
+                };
+                Self::new(kind, error)
             }
         }
     };

@@ -64,13 +64,13 @@ use crate::{
     clock::SteadyClock,
     record::StateCount,
     store::{
-        Change, ClaimRequest, Claimed, Listing, Query, RecordStore, Seen, StoreError,
-        StoreErrorKind, StoreFuture, Stored,
+        Change, ClaimRequest, Claimed, Listing, Query, RecordStore, Seen, StoreError, StoreFuture,
+        Stored,
     },
 };
 use std::{path::PathBuf, sync::Arc, time::Duration};
 use tr_core::{WallClock, canonical::Key, setters};
-use tr_sqlite::{Meaning, rusqlite};
+use tr_sqlite::rusqlite;
 
 /// The default capacity.
 const CAPACITY: u64 = 1_000_000;
@@ -139,8 +139,7 @@ impl Sqlite {
         T: Send + 'static,
     {
         let settings = self.settings.clone();
-        let changed = self.database.write(move |connection| change(&settings.table(connection)?));
-        changed.await.map_err(StoreError::from)
+        self.database.write(move |connection| Ok(change(&settings.table(connection)?)?)).await
     }
 
     /// Reads in one snapshot.
@@ -150,8 +149,7 @@ impl Sqlite {
         T: Send + 'static,
     {
         let settings = self.settings.clone();
-        let seen = self.database.read(move |connection| look(&settings.table(connection)?));
-        seen.await.map_err(StoreError::from)
+        self.database.read(move |connection| Ok(look(&settings.table(connection)?)?)).await
     }
 }
 
@@ -299,18 +297,5 @@ impl RecordStore for Sqlite {
         let settings = self.settings.clone();
         let durability = self.database.durability();
         Box::pin(self.write(move |table| change::check(table, settings.capacity, durability)))
-    }
-}
-
-/// Maps the file's errors to kinds of store errors.
-impl From<Error> for StoreError {
-    fn from(error: Error) -> Self {
-        let kind = match error.meaning() {
-            Meaning::Transient => StoreErrorKind::Unreachable,
-            Meaning::Uncertain => StoreErrorKind::Uncertain,
-            Meaning::Unreadable => StoreErrorKind::Unreadable,
-            Meaning::Permanent => StoreErrorKind::Refused,
-        };
-        Self::new(kind, error)
     }
 }

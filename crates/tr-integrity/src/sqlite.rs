@@ -53,9 +53,8 @@ mod table;
 pub use tr_sqlite::{Database, Durability, Error, ErrorKind};
 
 use self::table::Table;
-use crate::store::{Entry, Head, Revision, SessionStore, StoreError, StoreErrorKind, StoreFuture};
+use crate::store::{Entry, Head, Revision, SessionStore, StoreError, StoreFuture};
 use std::path::PathBuf;
-use tr_sqlite::Meaning;
 
 /// Sessions in a SQLite file. A clone shares the file.
 #[derive(Clone, Debug)]
@@ -118,8 +117,7 @@ impl Sqlite {
         F: FnOnce(&Table<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
-        let changed = self.database.write(move |connection| change(&Table(connection)));
-        Box::pin(async { changed.await.map_err(StoreError::from) })
+        Box::pin(self.database.write(move |connection| Ok(change(&Table(connection))?)))
     }
 
     /// Looks at the sessions of one moment.
@@ -128,8 +126,7 @@ impl Sqlite {
         F: FnOnce(&Table<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
-        let seen = self.database.read(move |connection| look(&Table(connection)));
-        Box::pin(async { seen.await.map_err(StoreError::from) })
+        Box::pin(self.database.read(move |connection| Ok(look(&Table(connection))?)))
     }
 }
 
@@ -180,18 +177,5 @@ impl SessionStore for Sqlite {
                 ],
             })
         })
-    }
-}
-
-/// What a failure of the file means.
-impl From<Error> for StoreError {
-    fn from(error: Error) -> Self {
-        let kind = match error.meaning() {
-            Meaning::Transient => StoreErrorKind::Unreachable,
-            Meaning::Uncertain => StoreErrorKind::Uncertain,
-            Meaning::Unreadable => StoreErrorKind::Unreadable,
-            Meaning::Permanent => StoreErrorKind::Refused,
-        };
-        Self::new(kind, error)
     }
 }
