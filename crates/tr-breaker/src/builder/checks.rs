@@ -11,22 +11,11 @@ impl Options {
     /// Names every setting that is out of range, and those that contradict each other.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let (settings, mut faults) = (&self.settings, Faults::default());
-        check_rules(
-            &mut faults,
-            "",
-            self.rules.consecutive,
-            self.rules.rate,
-            Some(self.rules.cooldown),
-        );
+        let Rules { consecutive, rate, cooldown } = self.rules;
+        check_rules(&mut faults, "", (consecutive, rate, Some(cooldown)));
         for (effect, change) in EFFECTS.into_iter().flatten().zip(self.changes) {
-            let suffix = format!(" for {effect:?}");
-            check_rules(
-                &mut faults,
-                &suffix,
-                change.consecutive,
-                change.failure_rate,
-                change.cooldown,
-            );
+            let rules = (change.consecutive, change.failure_rate, change.cooldown);
+            check_rules(&mut faults, &format!(" for {effect:?}"), rules);
         }
         faults.range("window", settings.window, COUNTS);
         faults.range("min_calls", settings.min_calls, 1..=settings.window.clamp(1, *COUNTS.end()));
@@ -49,7 +38,6 @@ impl Options {
             faults.range("slow_calls, longer than", slow.longer_than, TIMES);
             check_rate(&mut faults, "slow_calls, rate", slow.rate);
         }
-        let Rules { consecutive, rate, .. } = self.rules;
         if consecutive.is_none() && rate.is_none() && settings.slow.is_none() {
             faults.push("no threshold is set: set `consecutive_failures` or `failure_rate`");
         }
@@ -64,9 +52,7 @@ impl Options {
 fn check_rules(
     faults: &mut Faults,
     suffix: &str,
-    consecutive: Option<u32>,
-    rate: Option<f64>,
-    cooldown: Option<Duration>,
+    (consecutive, rate, cooldown): (Option<u32>, Option<f64>, Option<Duration>),
 ) {
     if let Some(failures) = consecutive {
         faults.range(format_args!("consecutive_failures{suffix}"), failures, COUNTS);
