@@ -2,9 +2,8 @@
 use crate::{
     builder::Builder, handle::Registry, observers::Observers, registry::Breakers, service::Breaker,
 };
-use std::fmt;
 use tower_layer::Layer;
-use tr_policy::{ConfigError, DefaultPolicy, Effect};
+use tr_policy::{ConfigError, DefaultPolicy};
 
 /// Applies a [`Breaker`]; all services that it makes share its breakers, one for each key.
 #[derive(Clone)]
@@ -56,31 +55,10 @@ impl<A> BreakerLayer<A> {
 
 tr_policy::reading! { BreakerLayer, Builder and responses }
 
-impl<A: fmt::Debug> fmt::Debug for BreakerLayer<A> {
-    /// The settings, and how many breakers there are.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings = self.registry.settings();
-        let rules = |effect| settings.rules(effect);
-        let undeclared = rules(None);
-        let mut shown = f.debug_struct("BreakerLayer");
-        shown.field("rules", undeclared);
-        for (name, effect) in [
-            ("read_only", Effect::ReadOnly),
-            ("idempotent", Effect::Idempotent),
-            ("mutating", Effect::Mutating),
-        ] {
-            if rules(Some(effect)) != undeclared {
-                shown.field(name, rules(Some(effect)));
-            }
-        }
-        shown
-            .field("window", &settings.window)
-            .field("rolling", &settings.rolling)
-            .field("mode", &settings.mode)
-            .field("breakers", &self.registry.all().len())
-            .field("policy", &self.policy)
-            .finish_non_exhaustive()
-    }
+tr_policy::debug_parts! { BreakerLayer<A: ::std::fmt::Debug>, |it|
+    settings = it.registry.settings(),
+    breakers = it.registry.all().len(),
+    policy = it.policy
 }
 
 impl Default for BreakerLayer {

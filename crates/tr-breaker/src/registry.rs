@@ -11,7 +11,6 @@ use crate::{
 use hashbrown::HashTable;
 use std::{
     collections::HashMap,
-    fmt,
     sync::{Arc, RwLock},
 };
 use tr_policy::{BreakerOverride, KeyRef, internal::ignore_poison};
@@ -272,10 +271,4 @@ impl Others {
     }
 }
 
-impl fmt::Debug for Breakers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let others = ignore_poison(self.others.read());
-        let count = others.first + others.slots.len();
-        f.debug_struct("Breakers").field("count", &count).finish_non_exhaustive()
-    }
-}
+tr_policy::debug_parts! { Breakers, |it| count = it.all().len() }

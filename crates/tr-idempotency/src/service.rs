@@ -116,15 +116,11 @@ where
     }
 }
 
-impl<S, F, Req, R, A, V> fmt::Debug for IdempotencyFuture<S, F, Req, R, A, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut f = f.debug_struct("IdempotencyFuture");
-        match &self.state {
-            State::Known(_) => f.field("state", &"known"),
-            State::Running(call) => f.field("state", call),
-            State::Stored(_) => f.field("state", &"running, under a claim of the store"),
-            State::Waiting(_) => f.field("state", &"waiting"),
-        };
-        f.finish()
+tr_core::debug_parts! { IdempotencyFuture<S, F, Req, R, A, V>, |it|
+    state = match &it.state {
+        State::Known(_) => &"known" as &dyn fmt::Debug,
+        State::Running(call) => call,
+        State::Stored(_) => &"running, under a claim of the store",
+        State::Waiting(_) => &"waiting",
     }
 }

@@ -16,7 +16,6 @@ use tower_service::Service;
 use tr_core::{
     BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy,
     chunks::Chunks,
-    debug_parts,
     internal::{ReadyOnCall, Shard, Sharded},
     setters,
 };
@@ -25,7 +24,7 @@ use tr_core::{
 const DEFAULT: Duration = Duration::from_secs(10);
 
 /// Applies an [`AttemptTimeout`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct AttemptTimeoutLayer<A = DefaultPolicy> {
     after: Option<Duration>,
     idle: Option<Duration>,
@@ -51,6 +50,7 @@ pub struct AttemptTimeoutBuilder<A = DefaultPolicy> {
 ///
 /// An answer in chunks ([`RequestPolicy::chunks`]) has this time for its first chunk. From then on each
 /// chunk may take as long as the idle timeout, counted while the consumer waits for it.
+#[derive(Debug)]
 pub struct AttemptTimeout<S, A = DefaultPolicy> {
     inner: ReadyOnCall<S>,
     /// For the readiness of the inner service, if it was not ready.
@@ -136,14 +136,6 @@ impl<A> AttemptTimeoutBuilder<A> {
         config::check([("after", self.layer.after), ("idle", self.layer.idle)])?;
         Ok(self.layer)
     }
-}
-
-debug_parts! { AttemptTimeoutLayer<A: ::std::fmt::Debug>, |it|
-    after = it.after, idle = it.idle, observer = it.observer.is_some(), policy = it.policy
-}
-
-debug_parts! { AttemptTimeout<S: ::std::fmt::Debug, A: ::std::fmt::Debug>, |it|
-    inner = it.inner, wait = it.wait, after = it.after, idle = it.idle, policy = it.policy
 }
 
 tr_core::reading! { AttemptTimeoutLayer, AttemptTimeoutBuilder }

@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
 use tr_core::{
-    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy, debug_parts,
+    BoxError, ConfigError, DefaultPolicy, Observer, RequestPolicy,
     internal::{CoarseInstant, ReadyOnCall, Shard, Sharded},
     setters,
 };
 
 /// Applies a [`Deadline`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct DeadlineLayer<A = DefaultPolicy> {
     per_call: Option<Duration>,
     back_pressure: bool,
@@ -40,7 +40,7 @@ pub struct DeadlineBuilder<A = DefaultPolicy> {
 /// for in `poll_ready` and waited for under the call's timer. With
 /// [`back_pressure`](DeadlineBuilder::back_pressure) it is as ready as the inner service. A call that is refused gives
 /// back what `poll_ready` had reserved.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Deadline<S, A = DefaultPolicy> {
     inner: ReadyOnCall<S>,
     per_call: Option<Duration>,
@@ -96,14 +96,6 @@ impl<A> DeadlineBuilder<A> {
         config::check([("per_call", self.layer.per_call)])?;
         Ok(self.layer)
     }
-}
-
-debug_parts! { DeadlineLayer<A: ::std::fmt::Debug>, |it|
-    per_call = it.per_call, back_pressure = it.back_pressure, observer = it.observer.is_some(), policy = it.policy
-}
-
-debug_parts! { Deadline<S: ::std::fmt::Debug, A: ::std::fmt::Debug>, |it|
-    inner = it.inner, per_call = it.per_call, back_pressure = it.back_pressure, policy = it.policy
 }
 
 tr_core::reading! { DeadlineLayer, DeadlineBuilder }

@@ -3,7 +3,7 @@
 //! A hash of a guessable text is found by trying, so a store must not show one. These names have the length
 //! of what they stand for, and lead back to it: four rounds of a Feistel network, whose round function is
 //! BLAKE3 with a key (Luby and Rackoff; both directions may be asked).
-use std::{fmt, mem};
+use std::mem;
 use tr_core::canonical::{Digest, Key};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -87,11 +87,7 @@ fn whole(left: [u8; 16], right: [u8; 16]) -> [u8; 32] {
     whole
 }
 
-impl fmt::Debug for Names {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Names")
-    }
-}
+tr_core::debug_parts! { Names, |_it| }
 
 impl Drop for Names {
     fn drop(&mut self) {

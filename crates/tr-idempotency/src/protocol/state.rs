@@ -1,5 +1,5 @@
 //! The states of a call, how long each lasts, and their names in a store.
-use std::{fmt, str::FromStr, time::Duration};
+use std::{str::FromStr, time::Duration};
 
 /// Milliseconds on the store's clock: since the Unix epoch, for records that outlive a process.
 pub type Millis = u64;
@@ -17,17 +17,11 @@ pub struct Ttls {
     pub unknown: Millis,
 }
 
-impl fmt::Debug for Ttls {
-    /// With units.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { done, failed, inflight, unknown } = self;
-        f.debug_struct("Ttls")
-            .field("done", &Duration::from_millis(*done))
-            .field("failed", &Duration::from_millis(*failed))
-            .field("inflight", &Duration::from_millis(*inflight))
-            .field("unknown", &Duration::from_millis(*unknown))
-            .finish()
-    }
+tr_core::debug_parts! { Ttls, |it|
+    done = Duration::from_millis(it.done),
+    failed = Duration::from_millis(it.failed),
+    inflight = Duration::from_millis(it.inflight),
+    unknown = Duration::from_millis(it.unknown)
 }
 
 /// The state of a call. `D` is what is kept of a success, `F` of a failure.
