@@ -45,12 +45,14 @@ pub struct Noted {
     facts: FailureInfo,
 }
 
+/// Of a call that was not made, and is not to be tried again.
+const fn refused(code: &'static str) -> FailureInfo {
+    FailureInfo::new(code, Ran::No, Verdict::Permanent).exhausted().by_layer()
+}
+
 impl LoopDetected {
     pub(crate) fn new(message: String, rule: &'static str, failures: u32) -> Self {
-        let facts = FailureInfo::new(code::LOOP_DETECTED, Ran::No, Verdict::Permanent)
-            .exhausted()
-            .by_layer();
-        Self { message, rule, failures, facts }
+        Self { message, rule, failures, facts: refused(code::LOOP_DETECTED) }
     }
 
     /// The rule: `identical` failures, or the signal `repeat`, `cycle`, `same_error` or `quiet`.
@@ -68,10 +70,8 @@ impl LoopDetected {
 
 impl ToolErrorLimit {
     pub(crate) fn new(failures: u32) -> Self {
-        let facts = FailureInfo::new(code::TOOL_ERROR_LIMIT, Ran::No, Verdict::Permanent)
-            .exhausted()
-            .by_layer();
-        Self { message: message::tool_error_limit(failures), failures, facts }
+        let message = message::tool_error_limit(failures);
+        Self { message, failures, facts: refused(code::TOOL_ERROR_LIMIT) }
     }
 
     /// How many calls of the turn have failed.
@@ -83,10 +83,8 @@ impl ToolErrorLimit {
 
 impl ToolCallLimit {
     pub(crate) fn new(tool: &str, reached: ReachedLimit) -> Self {
-        let facts = FailureInfo::new(code::TOOL_CALL_LIMIT, Ran::No, Verdict::Permanent)
-            .exhausted()
-            .by_layer();
-        Self { message: message::tool_call_limit(tool, reached), calls: reached.calls, facts }
+        let message = message::tool_call_limit(tool, reached);
+        Self { message, calls: reached.calls, facts: refused(code::TOOL_CALL_LIMIT) }
     }
 
     /// How many calls were made.
