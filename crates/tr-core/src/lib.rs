@@ -48,6 +48,7 @@ pub mod policy;
 mod printable;
 mod shorten;
 mod status;
+mod when_store_fails;
 
 pub use self::{
     call::{CallParts, ToolCall},
@@ -64,6 +65,7 @@ pub use self::{
     printable::{printable, printable_json, printable_lines},
     shorten::{shortened, shortened_code},
     status::Status,
+    when_store_fails::WhenStoreFails,
 };
 pub use tr_policy::{
     Adapted, BoxError, BreakerState, CallInfo, Cancellation, Classification, CloneRequest,

@@ -4,13 +4,13 @@ use crate::codec::SealingKey;
 use crate::{
     codec::{Frames, Persist, body::Format},
     config::{ConflictPolicy, DerivedKeys},
-    remote::{self, WhenStoreFails, probe::Probe},
+    remote::{self, probe::Probe},
     store::RecordStore,
 };
 use std::{sync::Arc, time::Duration};
 use tr_core::{
     ConfigError, DefaultPolicy, Effect, Observer, SystemClock, ToolOutcome, WallClock,
-    canonical::FingerprintKey, internal::Faults, setters,
+    WhenStoreFails, canonical::FingerprintKey, internal::Faults, setters,
 };
 
 /// The allowed range of times to live.
@@ -223,7 +223,7 @@ impl<A, V> Builder<A, V> {
     }
 
     /// Sets how to treat a call of this effect while the store is unavailable. By default mutating
-    /// calls are refused, and all others run.
+    /// calls are refused with [`StoreUnavailable`](crate::error::StoreUnavailable), and all others run.
     pub const fn when_store_fails(mut self, effect: Effect, policy: WhenStoreFails) -> Self {
         self.settings.stored.policy[effect as usize] = policy;
         self

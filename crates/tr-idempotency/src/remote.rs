@@ -12,6 +12,7 @@ pub(crate) mod obtain;
 pub(crate) mod probe;
 
 use std::{future::Future, pin::Pin, time::Duration};
+use tr_core::WhenStoreFails;
 
 /// A boxed future.
 pub(crate) type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -32,17 +33,6 @@ pub(crate) struct Settings {
     pub(crate) keeps_answers: bool,
     /// The name of the service, for callers without a session.
     pub(crate) instance: Option<Box<str>>,
-}
-
-/// What to do with a call while the store is unavailable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WhenStoreFails {
-    /// Refuses it: [`StoreUnavailable`](crate::error::StoreUnavailable), the tool did not run.
-    Refuse,
-    /// Runs it without a record; only duplicates in this process join it. A mutating call that the store has
-    /// reported as running, or as of unknown outcome, is refused nevertheless.
-    Run,
 }
 
 impl Default for Settings {

@@ -34,11 +34,9 @@ mod types;
 pub use crate::codec::SealingKey;
 pub use crate::{
     codec::Persist,
-    remote::{
-        WhenStoreFails,
-        probe::{Finding, Probe, ProbeFuture, UnresolvedCall},
-    },
+    remote::probe::{Finding, Probe, ProbeFuture, UnresolvedCall},
 };
+pub use tr_core::WhenStoreFails;
 
 pub use self::{
     error::{StoreError, StoreErrorKind},

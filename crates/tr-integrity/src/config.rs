@@ -26,19 +26,6 @@ pub struct Layer0Config {
     pub verbose: bool,
 }
 
-/// What to do with a call whose intent the sessions' store does not record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum WhenStoreFails {
-    /// Refuse it: the tool does not run.
-    #[default]
-    Refuse,
-    /// Run it. The intent is recorded in memory, and written once the store is back; if the process
-    /// dies before that, no record shows that the tool ran. A call that finds another writer's
-    /// change is refused in both cases.
-    Run,
-}
-
 impl Default for Layer0Config {
     fn default() -> Self {
         Self {

@@ -116,7 +116,7 @@ pub use self::guard::Chunks;
 #[cfg(feature = "http")]
 pub use self::guard::SessionId;
 pub use self::{
-    config::{Layer0Config, WhenStoreFails},
+    config::Layer0Config,
     cycle::{Integrity, IntegrityBuilder, IntegrityLayer, IntentNotRecorded},
     guard::{
         AnswerCutOff, BodyOf, BodyWatch, CheckpointNotRecorded, ContentFiltered, ModelCall,
@@ -129,7 +129,7 @@ pub use self::{
         SessionsBuilder, ToolCycleResult, ToolCycleTransaction, ToolResult, ToolUse,
     },
 };
-pub use tr_core::ConfigError;
+pub use tr_core::{ConfigError, WhenStoreFails};
 pub use tr_transcript::{
     ActionKind, AnswerScanner, CheckpointError, Complaint, Fault, Finding, Format, Head, Loss,
     LossKind, Message, ModelEnd, OUTCOME_UNKNOWN, ReadError, Repair, RepairAction, RepairMode,

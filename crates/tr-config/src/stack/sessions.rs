@@ -1,5 +1,5 @@
 //! `[sessions]`.
-use super::limit::refuse_scheme;
+use super::{idempotency::WhenStoreFails, limit::refuse_scheme};
 use std::path::PathBuf;
 use tr_integrity::Layer0Config;
 use tr_wire::read::{Flag, Lenient, Name, OrDefault, Size, Word, object, shape, words};
@@ -46,7 +46,6 @@ words! {
         OpenAiResponses = "openai_responses", Gemini = "gemini", OpenClaw = "openclaw",
     }
     CycleMode for tr_integrity::CycleMode { Preserve = "preserve", Rollback = "rollback" }
-    WhenStoreFails for tr_integrity::WhenStoreFails { Run = "run", Refuse = "refuse" }
 }
 
 /// Where sessions are kept.

@@ -1,6 +1,5 @@
 //! Claims a call in the store, or gets its recorded end.
 use super::{
-    WhenStoreFails,
     client::{Client, StoreCall},
     held::Held,
     probe::UnresolvedCall,
@@ -17,7 +16,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, sleep, timeout, timeout_at};
-use tr_core::{Effect, Ran, Verdict};
+use tr_core::{Effect, Ran, Verdict, WhenStoreFails};
 
 /// How long after the end of a lease a waiter looks again.
 const MARGIN: Duration = Duration::from_millis(5);
@@ -135,9 +134,7 @@ impl<V> StoreCall<V> {
     pub(crate) fn without_store(&self, error: StoreError) -> Obtained<V> {
         match self.remote.settings.policy[self.effect as usize] {
             WhenStoreFails::Run => Obtained::Open,
-            WhenStoreFails::Refuse => {
-                Obtained::Refuse(Refusal::Unavailable(Arc::new(error), Ran::No))
-            }
+            _ => Obtained::Refuse(Refusal::Unavailable(Arc::new(error), Ran::No)),
         }
     }
 }

@@ -1,21 +1,15 @@
 //! The layer and its builder.
-use crate::{config::WhenStoreFails, session::Sessions};
-use std::{fmt, sync::Arc};
-use tr_core::{DefaultPolicy, Observer, debug_parts, setters};
+use crate::session::Sessions;
+use std::sync::Arc;
+use tr_core::{DefaultPolicy, Observer, WhenStoreFails, setters};
 
 /// Applies an [`Integrity`](super::Integrity).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct IntegrityLayer<A = DefaultPolicy> {
     pub(super) sessions: Option<Sessions>,
     pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) when_store_fails: WhenStoreFails,
     pub(super) policy: A,
-}
-
-debug_parts! { IntegrityLayer<A: fmt::Debug>, |it|
-    sessions = it.sessions,
-    when_store_fails = it.when_store_fails,
-    policy = it.policy
 }
 
 /// Configures an [`IntegrityLayer`]; without sessions it passes every call through.

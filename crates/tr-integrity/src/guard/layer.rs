@@ -1,7 +1,7 @@
 //! [`ModelGuardLayer`] around the model's API, and its builder.
-use crate::{config::WhenStoreFails, session::Sessions};
+use crate::session::Sessions;
 use std::{marker::PhantomData, sync::Arc};
-use tr_core::{DefaultPolicy, Observer, setters};
+use tr_core::{DefaultPolicy, Observer, WhenStoreFails, setters};
 
 /// The model's answers arrive as a whole: [`ModelEndOf`](crate::ModelEndOf) judges them.
 #[derive(Clone, Copy, Debug, Default)]

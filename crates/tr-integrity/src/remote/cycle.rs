@@ -2,13 +2,12 @@
 //! caller gets the answer.
 use super::{Log, TRIES, Unwritten, slot::begun};
 use crate::{
-    config::WhenStoreFails,
     cycle::{Ended, EventContext, INTENT_NOT_RECORDED, OpenCycle},
     session::{Sessions, ToolUse},
     store::{StoreError, StoreFuture},
 };
 use std::sync::{Arc, atomic::Ordering::Relaxed};
-use tr_core::{Answer, Observer, SessionAction, internal::lock};
+use tr_core::{Answer, Observer, SessionAction, WhenStoreFails, internal::lock};
 
 impl OpenCycle {
     /// Records the intent in the session with this id; once it is written, the tool may start.

@@ -2,13 +2,12 @@
 //! end of the call before the caller gets the answer.
 use super::{Unwritten, lock, slot::begun};
 use crate::{
-    config::WhenStoreFails,
     guard::{Watch, watch},
     session::Sessions,
     store::{StoreError, StoreFuture},
 };
 use std::sync::Arc;
-use tr_core::{Observer, SessionAction};
+use tr_core::{Observer, SessionAction, WhenStoreFails};
 
 impl Watch {
     /// Makes a checkpoint in the session with this id; once it is written, the model may be called.

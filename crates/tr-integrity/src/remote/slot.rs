@@ -1,10 +1,10 @@
 //! Writes an open session's changes to its log.
 use super::TRIES;
 use crate::{
-    config::WhenStoreFails,
     session::{Session, Sessions, Slot},
     store::StoreError,
 };
+use tr_core::WhenStoreFails;
 
 /// Begins a call in its session; once that is written, the call may be made. `None` if the session cannot be loaded and
 /// the call is to be made nevertheless. `again` discards what another writer's change has undone. On failure `tell` is
