@@ -9,10 +9,7 @@ use tr_core::{
     BoxError, Json,
     canonical::{self, Pointer},
 };
-use tr_wire::{
-    EnvelopeFault,
-    read::{Faults, Kind, Source},
-};
+use tr_wire::read::{Faults, Kind, Source};
 
 /// Params, and the placeholders that are filled when the call starts.
 ///
@@ -52,7 +49,7 @@ impl Template {
                 // Nested too deep, or with a duplicate name.
                 Err(error) => {
                     let found = error.kind().to_string();
-                    faults.push(EnvelopeFault::new(pointer, "unambiguous params", found));
+                    faults.add(pointer, "unambiguous params", found);
                 }
             }
         }
@@ -125,11 +122,7 @@ impl Search<'_> {
                 return;
             }
             _ => {
-                self.faults.push(EnvelopeFault::new(
-                    pointer,
-                    r#"{"$literal": VALUE} alone"#,
-                    "further members",
-                ));
+                self.faults.add(pointer, r#"{"$literal": VALUE} alone"#, "further members");
                 None
             }
         };
@@ -152,7 +145,7 @@ impl Search<'_> {
                 Some(Replacement::From(call.into(), inside))
             }
             _ => {
-                self.faults.push(EnvelopeFault::new(pointer, FORM, "something else"));
+                self.faults.add(pointer, FORM, "something else");
                 None
             }
         }
@@ -168,6 +161,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tr_wire::EnvelopeFault;
 
     fn template(text: &str) -> (Template, Vec<EnvelopeFault>) {
         let mut faults = Faults::of(text);

@@ -149,6 +149,16 @@ impl Faults {
         }
     }
 
+    /// Adds the fault that something else than `expected` was found at `pointer`.
+    pub fn add(
+        &mut self,
+        pointer: impl Into<Box<str>>,
+        expected: impl Into<Cow<'static, str>>,
+        found: impl Into<Box<str>>,
+    ) {
+        self.push(EnvelopeFault::new(pointer, expected, found));
+    }
+
     /// Gives those that have no offset theirs of these.
     pub(crate) fn locate(&mut self, offsets: Vec<usize>) {
         for (fault, offset) in self.kept.iter_mut().zip(offsets) {

@@ -3,7 +3,6 @@
 use crate::{
     Arrival, InvalidEnvelope,
     bs_tim_5::ToolCallEnvelope,
-    fault::EnvelopeFault,
     fault::Faults,
     read::{Members as _, Source},
     utee::ToolRequest,
@@ -209,6 +208,6 @@ fn of_no_form() -> InvalidEnvelope {
 /// The one fault of a whole text.
 fn refusal(expected: impl Into<Cow<'static, str>>, found: &str) -> InvalidEnvelope {
     let mut faults = Faults::of("");
-    faults.push(EnvelopeFault::new("", expected, found));
+    faults.add("", expected, found);
     InvalidEnvelope::new("envelope", faults)
 }

@@ -9,17 +9,14 @@ use tr_core::{
     canonical::{Builder, Pointer, Rules},
     manifest::OutcomeCheck,
 };
-use tr_wire::{
-    EnvelopeFault,
-    read::{At, Faults, Shape as _},
-};
+use tr_wire::read::{At, Faults, Shape as _};
 
 /// The places of the tools and of their defaults.
 pub(super) const TOOLS: At<'static> = At::Member(&At::Root, "tools");
 pub(super) const DEFAULTS: At<'static> = At::Member(&At::Root, "defaults");
 
 pub(super) fn refuse(at: &At<'_>, expected: &'static str, found: &str, faults: &mut Faults) {
-    faults.push(EnvelopeFault::new(at.to_string(), expected, found));
+    faults.add(at.to_string(), expected, found);
 }
 
 /// Removes settings that cannot be defaults, and reports them.

@@ -58,11 +58,7 @@ impl Config {
         for Variable { name, value } in variables {
             let is_new = places.insert(name.to_ascii_lowercase());
             if !is_new || put(&mut root, &name[PREFIX.len()..], value).is_none() {
-                faults.push(EnvelopeFault::new(
-                    name,
-                    "each setting once",
-                    "a second variable for the same setting",
-                ));
+                faults.add(name, "each setting once", "a second variable for the same setting");
             }
         }
         let json = Value::Object(root).to_string();

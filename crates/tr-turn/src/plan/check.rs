@@ -47,7 +47,7 @@ fn plan(draft: &Draft, tools: &Tools, mut faults: Faults) -> Result<Plan, PlanEr
     let count = draft.calls.len();
     // A draft that could not be read has no calls, and has a fault already.
     if count > MAX_CALLS || (count == 0 && faults.is_empty()) {
-        faults.push(EnvelopeFault::new("/calls", "1 to 10000 calls", count.to_string()));
+        faults.add("/calls", "1 to 10000 calls", count.to_string());
         return Err(PlanError::new(faults));
     }
     let manifests = tools.by_label();
@@ -76,7 +76,7 @@ fn plan(draft: &Draft, tools: &Tools, mut faults: Faults) -> Result<Plan, PlanEr
     let Walk { cycles, order, .. } = graph::walk(&edges);
     for cycle in &cycles {
         let names: Vec<_> = cycle.nodes.iter().map(|call| draft.calls[*call].name()).collect();
-        faults.push(EnvelopeFault::new(&*cycle.edge.at, "no dependency cycle", names.join(" → ")));
+        faults.add(&*cycle.edge.at, "no dependency cycle", names.join(" → "));
     }
     if cycles.is_empty() {
         check_values(&nodes, &mut faults);
@@ -134,7 +134,7 @@ fn candidates(
                     wanted.push((&one.tool, of_its_own.unwrap_or_else(|| own.clone())));
                 } else if !is_blank(&one.tool) {
                     let found = format!("{:?} again", one.tool);
-                    faults.push(EnvelopeFault::new(at, "each tool once", found));
+                    faults.add(at, "each tool once", found);
                 }
             }
         }
@@ -157,7 +157,7 @@ fn candidates(
 fn params(params: &Json, at: &str, faults: &mut Faults) -> Template {
     let kind = Source::Json(params.as_raw()).kind();
     if kind != Kind::Object {
-        faults.push(EnvelopeFault::new(at, "an object", kind.name()));
+        faults.add(at, "an object", kind.name());
     }
     Template::of(params, at, faults)
 }
@@ -207,7 +207,7 @@ impl<'d> Names<'d> {
                 Some(to) if seen.insert(to) => needs.push(Edge { to, at }),
                 Some(_) => {
                     let found = format!("{name:?} again");
-                    faults.push(EnvelopeFault::new(at, "each call once", found));
+                    faults.add(at, "each call once", found);
                 }
                 None => {}
             }
@@ -235,7 +235,7 @@ impl<'d> Names<'d> {
         const EXPECTED: &str = "the name of another call";
         match self.calls.get(name) {
             Some(to) if *to != own => return Some(*to),
-            Some(_) => faults.push(EnvelopeFault::new(at, EXPECTED, "the call itself")),
+            Some(_) => faults.add(at, EXPECTED, "the call itself"),
             None if is_blank(name) => {}
             None => {
                 let fault = EnvelopeFault::new(at, EXPECTED, format!("{name:?}"));
@@ -259,14 +259,9 @@ fn check_defaults(
             let at = below(&format!("/calls/{own}/defaults"), of);
             let needed = |to: &usize| edges[own].iter().any(|edge| edge.to == *to);
             if !names.calls.get(&**of).is_some_and(needed) {
-                let found = format!("{of:?}");
-                faults.push(EnvelopeFault::new(
-                    at,
-                    "the name of a call that this one needs",
-                    found,
-                ));
+                faults.add(at, "the name of a call that this one needs", format!("{of:?}"));
             } else if !seen.insert(&**of) {
-                faults.push(EnvelopeFault::new(at, "each call once", format!("{of:?} again")));
+                faults.add(at, "each call once", format!("{of:?} again"));
             }
         }
     }
@@ -291,7 +286,7 @@ fn check_values(nodes: &[Node], faults: &mut Faults) {
                 };
                 let expected = format!("a default with a value at {pointer}");
                 let found = format!("none there, and /calls/{own}/params uses it");
-                faults.push(EnvelopeFault::new(at, expected, found));
+                faults.add(at, expected, found);
             }
         }
     }
@@ -315,6 +310,6 @@ fn check_candidates(nodes: &[Node], order: &[usize], faults: &mut Faults) {
             Some(of) => (parent, format!("its dependency {:?} without a tool", nodes[of].name)),
             None => (below(&parent, "tool"), format!("{:?}, which is not available", node.tool)),
         };
-        faults.push(EnvelopeFault::new(at, "an available tool for a required call", found));
+        faults.add(at, "an available tool for a required call", found);
     }
 }

@@ -1,7 +1,7 @@
 //! The time and concurrency limits of a turn, as its plan sets them.
 use crate::json::below;
 use std::time::Duration;
-use tr_wire::{EnvelopeFault, read::Faults};
+use tr_wire::read::Faults;
 
 /// The longest timeout that a plan may ask for.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
@@ -50,11 +50,7 @@ impl Limits {
         check_timeout(self.attempt_timeout, "/limits", "attempt_timeout_ms", faults);
         if !(1..=MAX_CONCURRENCY).contains(&self.concurrency) {
             let found = self.concurrency.to_string();
-            faults.push(EnvelopeFault::new(
-                "/limits/concurrency",
-                "1 to 1000 calls at once",
-                found,
-            ));
+            faults.add("/limits/concurrency", "1 to 1000 calls at once", found);
         }
     }
 }
@@ -69,6 +65,6 @@ pub(super) fn check_timeout(
     let Some(timeout) = timeout else { return };
     if timeout < Duration::from_millis(1) || timeout > MAX_TIMEOUT {
         let found = format!("{} ms", timeout.as_millis());
-        faults.push(EnvelopeFault::new(below(parent, name), "1 ms to 24 h", found));
+        faults.add(below(parent, name), "1 ms to 24 h", found);
     }
 }

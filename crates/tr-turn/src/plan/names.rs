@@ -2,7 +2,7 @@
 use super::Draft;
 use crate::json::below;
 use std::collections::HashSet;
-use tr_wire::{EnvelopeFault, read::Faults};
+use tr_wire::read::Faults;
 
 pub(super) fn is_blank(name: &str) -> bool {
     name.trim().is_empty()
@@ -68,7 +68,7 @@ impl Names<'_> {
     fn fault(&mut self, name: &str, at: String, expected: &'static str) {
         if !self.reported.contains(&*at) {
             let found = if name.is_empty() { "an empty string" } else { "white space" };
-            self.faults.push(EnvelopeFault::new(at, expected, found));
+            self.faults.add(at, expected, found);
         }
     }
 }

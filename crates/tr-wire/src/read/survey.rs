@@ -38,7 +38,7 @@ pub(super) fn survey<'t>(
             if deepest(text) > MAX_DEPTH {
                 let at = error.pointer();
                 let at = if error.kind() == ErrorKind::TooDeep { at } else { "" };
-                faults.push(EnvelopeFault::new(at, LEVELS, "more"));
+                faults.add(at, LEVELS, "more");
             }
         }
         (Some(raw), Strictness::Canonical) => {
