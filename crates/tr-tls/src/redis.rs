@@ -37,12 +37,10 @@ pub fn is_secure(info: &ConnectionInfo) -> bool {
 /// The settings as Redis clients take them; `None` if nothing was set.
 #[must_use]
 pub fn certificates(settings: &Settings) -> Option<TlsCertificates> {
-    let client_tls = settings.certificate().map(|(chain, key)| ClientTlsConfig {
-        client_cert: chain.to_vec(),
-        client_key: key.to_vec(),
-    });
-    let root_cert = settings.roots().map(<[u8]>::to_vec);
-    (!settings.is_default()).then_some(TlsCertificates { client_tls, root_cert })
+    let Settings { roots, certificate } = settings.clone();
+    let client_tls =
+        certificate.map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key });
+    (!settings.is_default()).then_some(TlsCertificates { client_tls, root_cert: roots })
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use std::{fmt, sync::Arc};
 /// authorities and has no certificate.
 #[derive(Clone, Default)]
 pub struct Settings {
-    roots: Option<Vec<u8>>,
+    pub(crate) roots: Option<Vec<u8>>,
     /// The chain, and its key.
-    certificate: Option<(Vec<u8>, Vec<u8>)>,
+    pub(crate) certificate: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Settings {
@@ -31,18 +31,6 @@ impl Settings {
     #[must_use]
     pub const fn is_default(&self) -> bool {
         self.roots.is_none() && self.certificate.is_none()
-    }
-
-    /// The authorities, if they are not the system's.
-    #[must_use]
-    pub fn roots(&self) -> Option<&[u8]> {
-        self.roots.as_deref()
-    }
-
-    /// The client's certificate chain, and its key.
-    #[must_use]
-    pub fn certificate(&self) -> Option<(&[u8], &[u8])> {
-        self.certificate.as_ref().map(|(chain, key)| (&**chain, &**key))
     }
 
     /// The rustls configuration of these settings.
