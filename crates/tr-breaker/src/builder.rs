@@ -227,13 +227,10 @@ impl<A> Builder<A> {
         ///
         /// A breaker whose tool succeeds takes up less than 256 bytes, however many there are.
         fn capacity(breakers: usize) { options.capacity = breakers }
-    }
 
-    /// Also opens when this share of the calls in the window took longer than `longer_than`; a slow
-    /// probe reopens. Costs a clock read for each call.
-    pub fn slow_calls(mut self, longer_than: Duration, rate: f64) -> Self {
-        self.options.settings.slow = Some(Slow { longer_than, rate });
-        self
+        /// Also opens when this share of the calls in the window took longer than `longer_than`; a slow
+        /// probe reopens. Costs a clock read for each call.
+        fn slow_calls(longer_than: Duration, rate: f64) { options.settings.slow = Some(Slow { longer_than, rate }) }
     }
 
     /// Tells `observer` of every step and every refused call; may be called several times.

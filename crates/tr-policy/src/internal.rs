@@ -47,12 +47,12 @@ pub fn floor_char_boundary(text: &str, at: usize) -> usize {
 macro_rules! setters {
     ($(
         $(#[$meta:meta])*
-        fn $name:ident($($value:ident: $type:ty)?) { $($field:ident $(($($arg:expr),*))?).+ = $set:expr }
+        fn $name:ident($($value:ident: $type:ty),*) { $($field:ident $(($($arg:expr),*))?).+ = $set:expr }
     )*) => {$(
         $(#[$meta])*
         #[must_use]
         #[allow(clippy::double_must_use, reason = "most builders must be used themselves")]
-        pub fn $name(mut self $(, $value: $type)?) -> Self {
+        pub fn $name(mut self $(, $value: $type)*) -> Self {
             self.$($field $(($($arg),*))?).+ = $set;
             self
         }
