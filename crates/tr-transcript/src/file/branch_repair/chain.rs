@@ -26,7 +26,7 @@ impl BranchRepair<'_> {
         }
         let first_kept = self.first_kept();
         if self.file.is_linked {
-            self.link(first_kept);
+            self.link(first_kept.filter(|first| !self.is_kept_by_name(*first)));
             self.point_to_last();
         }
         self.keep_listed();
@@ -130,6 +130,14 @@ impl BranchRepair<'_> {
         let mut kept = self.branch_between(from, to + 1);
         kept.pop();
         kept.into_iter().find(|step| !self.is_gone(*step))
+    }
+
+    /// Whether the last compaction names this entry already; of several with its id the first one
+    /// of the branch is meant.
+    fn is_kept_by_name(&self, first: Step) -> bool {
+        let compaction = self.path.summary.map(|node| &self.file.entries[node].entry.what);
+        let Some(What::Compaction(FirstKept::Id(id))) = compaction else { return false };
+        self.id(first) == Some(id)
     }
 
     /// Updates the last compaction to keep entries from this one on.

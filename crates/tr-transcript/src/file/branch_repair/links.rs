@@ -19,10 +19,10 @@ struct Linker<'m, 'f> {
 }
 
 impl BranchRepair<'_> {
-    /// Links each entry of the branch to the one before it. A compaction names `first_kept`.
-    pub(super) fn link(&mut self, first_kept: Option<Step>) {
+    /// Links each entry of the branch to the one before it. A compaction will name `renamed`.
+    pub(super) fn link(&mut self, renamed: Option<Step>) {
         let mut linker = Linker::of(self);
-        if let Some(first) = first_kept {
+        if let Some(first) = renamed {
             linker.give_own_id(first);
         }
         let links = linker.links();

@@ -218,3 +218,19 @@ fn nothing_is_planned_by_guess() {
         assert_eq!(session.to_bytes(), file.as_bytes());
     }
 }
+
+/// A session without a finding stays as it is, whatever its size.
+#[test]
+fn a_kept_entry_whose_id_repeats_is_not_renamed() {
+    let compaction = json!({
+        "type": "compaction", "id": "b", "parentId": "a", "firstKeptEntryId": "a", "summary": "…",
+    });
+    let go = entry("a", None, says("go"));
+    let file = openclaw(3, &[go.clone(), go, compaction, entry("c", Some("b"), says("more"))]);
+    assert!(SessionFile::read(file.as_bytes()).check().is_clean());
+    for whole_up_to in [usize::MAX, 0] {
+        let planner = FilePlanner::new(Repair::preserve()).whole_up_to(whole_up_to);
+        let plan = planner.plan(file.as_bytes(), |_| {});
+        assert!(plan.is_empty() && plan.after.is_none(), "{:?}", plan.actions);
+    }
+}
