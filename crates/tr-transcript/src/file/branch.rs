@@ -1,5 +1,6 @@
 //! Follows a session's active branch while its entries come, in bounded memory.
 use super::{
+    check::FileCheck,
     drafts::{self, Draft},
     entry::{self, Entry, Link, What},
     finding::{FileFault, FileFinding},
@@ -27,17 +28,19 @@ pub(super) struct Branch {
     limit: usize,
     /// Which members that the provider refuses on their own are checked, if they are.
     members: Option<Applies>,
+    /// Whether it is noted where each message begins.
+    notes: bool,
     /// The findings of the entries before these.
     settled: Option<Walk>,
     is_linked: bool,
 }
 
 impl Branch {
-    pub(super) fn new(form: FileForm, window: usize, members: bool) -> Self {
-        let (entries, cost) = (Vec::new(), 0);
+    pub(super) fn new(form: FileForm, check: &FileCheck) -> Self {
+        let FileCheck { window, members, notes, .. } = *check;
+        let (entries, cost, limit) = (Vec::new(), 0, window);
         let members = members.then(|| form.applies());
-        let limit = window;
-        Self { form, window, members, entries, cost, limit, settled: None, is_linked: false }
+        Self { form, window, entries, cost, limit, members, notes, settled: None, is_linked: false }
     }
 
     pub(super) fn push(&mut self, entry: Entry, at: Place) {
@@ -45,7 +48,8 @@ impl Branch {
             FileForm::Other => return,
             // In these files no entry hides earlier ones.
             FileForm::Messages(format) => {
-                let walk = self.settled.get_or_insert_with(|| Walk::new(format, self.members));
+                let walk =
+                    self.settled.get_or_insert_with(|| Walk::new(format, self.members, self.notes));
                 if let Some(message) = entry.as_message() {
                     walk.push(message, |_| at);
                 }
@@ -103,7 +107,7 @@ impl Branch {
             walk.forget();
         }
         walk.or_else(|| {
-            let walk = Walk::new(self.form.messages()?, self.members);
+            let walk = Walk::new(self.form.messages()?, self.members, self.notes);
             Some(if path.rewritten.is_some() { walk.after_unknown() } else { walk })
         })
     }

@@ -58,6 +58,8 @@ pub struct FileCheck {
     pub(super) members: bool,
     /// The form in which the provider is asked.
     pub(super) asked: Option<Format>,
+    /// Whether to note where each message begins.
+    pub(super) notes: bool,
     pub(super) length: Option<u64>,
 }
 
@@ -70,6 +72,7 @@ impl Default for FileCheck {
             window: DEFAULT_WINDOW,
             members: false,
             asked: None,
+            notes: false,
             length: None,
         }
     }
@@ -233,7 +236,7 @@ impl<'c> Run<'c> {
 
     fn decide(&mut self, form: FileForm) {
         self.report.form = form;
-        self.branch = Some(Branch::new(form, self.check.window, self.check.members));
+        self.branch = Some(Branch::new(form, self.check));
         for piece in mem::take(&mut self.held) {
             // Those that were held are JSON.
             self.take(piece);
@@ -309,6 +312,7 @@ impl<'c> Run<'c> {
         }
         if let Some(mut walk) = self.branch.take().and_then(Branch::finish) {
             self.report.messages = walk.validator.len();
+            self.report.places = walk.noted.take().unwrap_or_default();
             self.report.pending.extend(walk.validator.pending().map(Into::into));
             self.report.unknown_api = walk.unknown_api.take();
             for finding in walk.take_findings(self.check.asked) {

@@ -128,7 +128,7 @@ impl SessionFile {
         }
         let entries = &self.entries[..records];
         let path = Path::active(self.form(), entries, false, path::is_linked(entries));
-        let mut walk = Walk::new(self.form().messages()?, None);
+        let mut walk = Walk::new(self.form().messages()?, None, false);
         for draft in drafts::drafts(self.form(), entries, &path) {
             walk.push(&draft.to_skeleton(entries), |_| Place::default());
         }

@@ -176,6 +176,8 @@ pub struct FileReport {
     pub too_much: Option<u64>,
     /// How many messages the model would be sent.
     pub messages: usize,
+    /// Where each of them begins, if that is noted.
+    pub(super) places: Vec<u64>,
     /// The uses of the live tail that wait for their results.
     pub pending: Vec<Box<str>>,
     /// The API of the last answer, if its provider's rules are not known.

@@ -204,8 +204,8 @@ impl Index {
         None
     }
 
-    /// Cuts with at least so many bytes between them, in the order of the file.
-    pub(super) fn cuts(&self, bytes: &[u8], least: usize) -> Vec<Cut> {
+    /// The cuts, in the order of the file.
+    pub(super) fn cuts(&self, bytes: &[u8]) -> Vec<Cut> {
         let hides = self.nodes.iter().rposition(|node| node.is == Kind::Hides);
         // It may stand on another branch.
         let is_passed = |node: &Node| match node.link {
@@ -233,9 +233,7 @@ impl Index {
             let Some(parent) = parent else { continue };
             let start = node.offset as usize;
             let offset = memchr::memrchr(b'\n', &bytes[..start]).map_or(0, |end| end + 1);
-            let last = cuts.last().map_or(0, |cut: &Cut| cut.offset);
-            let is_whole_line = bytes[offset..start].iter().all(u8::is_ascii_whitespace);
-            if !is_whole_line || offset - last < least {
+            if !bytes[offset..start].iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
             let parent = self.nodes[parent].offset as usize;

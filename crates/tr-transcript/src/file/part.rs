@@ -24,18 +24,18 @@ use std::{collections::HashSet, io::Read as _, ops::Range};
 const HIDES: &str = "tool-guard:hides";
 const ENDS: &str = "tool-guard:ends";
 
-/// A file in pieces, of which the damaged ones are repaired on their own.
+/// A file in stretches, of which those around damage are repaired on their own.
 pub(super) struct Parts<'f> {
     bytes: &'f [u8],
     form: FileForm,
     /// Of each part.
     check: FileCheck,
     index: Index,
-    /// They separate the pieces; the first piece begins the file, the last one ends it.
+    /// They separate the stretches; the first stretch begins the file, the last one ends it.
     pub(super) cuts: Vec<Cut>,
-    /// The pieces with findings, in order.
+    /// The stretch of each finding, in order.
     pub(super) damaged: Vec<usize>,
-    /// For each piece, the number of messages before it.
+    /// Where the messages that the model sees begin, in order.
     messages: Vec<usize>,
 }
 
@@ -55,8 +55,13 @@ struct Standalone<'f> {
     /// What to add to its line numbers and offsets to have those in the whole file.
     lines: i64,
     offset: i64,
-    /// How many messages the model sees in the stub lines before it.
-    messages_before: usize,
+}
+
+impl Standalone<'_> {
+    fn check(&self, check: &FileCheck) -> Option<FileReport> {
+        let all = self.head.as_bytes().chain(self.part).chain(self.tail.as_bytes());
+        check.run(all, |_| {}).ok()
+    }
 }
 
 /// Whether parts of such a file can be repaired on their own: names only pair neighboring lines,
@@ -71,36 +76,46 @@ pub(super) const fn may_cut(form: FileForm) -> bool {
 }
 
 impl<'f> Parts<'f> {
-    /// Checks the file in pieces of at least `least` bytes; `None` if it must be repaired as a whole.
+    /// Checks the file in pieces of about `at_once` bytes; `None` if it must be repaired as a whole.
     pub(super) fn find(
         form: FileForm,
         bytes: &'f [u8],
         index: Index,
-        least: usize,
+        at_once: usize,
         members: bool,
         mut progress: impl FnMut(u64),
     ) -> Option<Self> {
-        let cuts = index.cuts(bytes, least);
+        let cuts = index.cuts(bytes);
         let asked = index.last_answer(form).and_then(|at| asked(form, bytes, at));
         let check = FileCheck::in_memory(usize::MAX).form(form);
-        let check = FileCheck { members, asked, ..check };
-        let (damaged, messages) = (Vec::new(), vec![0]);
+        let check = FileCheck { members, asked, notes: true, max_findings: usize::MAX, ..check };
+        let (damaged, messages) = (Vec::new(), Vec::new());
         let mut parts = Self { bytes, form, check, index, cuts, damaged, messages };
         let mut has_lost_parent = false;
-        for piece in 0..=parts.cuts.len() {
-            let alone = parts.alone(piece, piece)?;
-            let all = alone.head.as_bytes().chain(alone.part).chain(alone.tail.as_bytes());
-            let report = parts.check.run(all, |_| {}).ok()?;
+        let mut first = 0;
+        while first <= parts.cuts.len() {
+            let enough = parts.start(first) + at_once;
+            let last = first + parts.cuts[first..].partition_point(|cut| cut.offset < enough);
+            let at = parts.start(first)..parts.start(last + 1);
+            let alone = parts.alone(first, last)?;
+            let report = alone.check(&parts.check)?;
             if has_unsure(&report) {
                 return None;
             }
             let mut faults = report.findings.iter().map(|finding| finding.fault);
             has_lost_parent |= faults.any(FileFault::is_of_parent);
-            parts.damaged.extend((!report.is_clean()).then_some(piece));
-            let stubs = alone.messages_before + usize::from(!alone.tail.is_empty());
-            parts.messages.push(parts.messages[piece] + report.messages.saturating_sub(stubs));
-            progress((bytes.len() + parts.start(piece + 1)) as u64);
+            let in_file = |offset: u64| offset.saturating_add_signed(alone.offset) as usize;
+            for damage in report.findings.iter().map(|finding| in_file(finding.offset)) {
+                let stretch = parts.cuts.partition_point(|cut| cut.offset <= damage);
+                parts.damaged.push(stretch.clamp(first, last));
+            }
+            // Without those of the stubs.
+            let messages = report.places.iter().map(|&offset| in_file(offset));
+            parts.messages.extend(messages.filter(|offset| at.contains(offset)));
+            progress((bytes.len() + at.end) as u64);
+            first = last + 1;
         }
+        parts.messages.sort_unstable();
         // Only the whole file tells whether the place of a line is certain whose parent is missing.
         let is_unsure = has_lost_parent && {
             let whole = FileCheck::in_memory(bytes.len()).form(form).run(bytes, |_| {});
@@ -109,20 +124,27 @@ impl<'f> Parts<'f> {
         (!is_unsure).then_some(parts)
     }
 
-    /// Where a piece begins.
-    fn start(&self, piece: usize) -> usize {
-        match piece.checked_sub(1) {
+    /// Where a stretch begins.
+    fn start(&self, stretch: usize) -> usize {
+        match stretch.checked_sub(1) {
             None => 0,
             Some(cut) => self.cuts.get(cut).map_or(self.bytes.len(), |cut| cut.offset),
         }
     }
 
-    /// Repairs the pieces from `first` to `last`; `None` if the rest of the file affects the result.
+    /// Repairs the stretches from `first` to `last`; `None` if the rest of the file affects the
+    /// result.
     pub(super) fn repair(&self, first: usize, last: usize, repair: Repair) -> Option<Repaired> {
         let form = self.form;
         let at = self.start(first)..self.start(last + 1);
         let alone = self.alone(first, last)?;
-        let messages = self.messages[first] as i64 - alone.messages_before as i64;
+        let before = |stretch| self.damaged.partition_point(|&damaged| damaged < stretch);
+        if alone.check(&self.check)?.found != (before(last + 1) - before(first)) as u64 {
+            return None;
+        }
+        // The model sees the stub line before the part, too, unless something hides both.
+        let stubs = first.checked_sub(1).filter(|&cut| !self.cuts[cut].is_hidden).map_or(0, |_| 1);
+        let messages = self.messages.partition_point(|&offset| offset < at.start) as i64 - stubs;
         let Standalone { head, part, tail, .. } = &alone;
         let was = [head.as_bytes(), part, tail.as_bytes()].concat();
         // The line beside a stub stays, too.
@@ -144,7 +166,7 @@ impl<'f> Parts<'f> {
         Some(Repaired { at, bytes, done })
     }
 
-    /// The pieces from `first` to `last` as a complete file.
+    /// The stretches from `first` to `last` as a complete file.
     fn alone(&self, first: usize, last: usize) -> Option<Standalone<'f>> {
         let (from, to) = (first.checked_sub(1).map(|cut| &self.cuts[cut]), self.cuts.get(last));
         let form = self.form;
@@ -171,8 +193,7 @@ impl<'f> Parts<'f> {
         let part = &self.bytes[at];
         let lines = from.map_or(0, |cut| cut.line as i64 - 2);
         let offset = self.start(first) as i64 - head.len() as i64;
-        let messages_before = usize::from(from.is_some_and(|cut| !cut.is_hidden));
-        Some(Standalone { head, part, tail, lines, offset, messages_before })
+        Some(Standalone { head, part, tail, lines, offset })
     }
 
     /// The id of the record at `offset`.

@@ -8,9 +8,6 @@ use super::{
 };
 use crate::repair::{Repair, StalePlan};
 
-/// A file that is not planned as a whole is looked at in pieces of this part of what would be.
-const PIECES: usize = 64;
-
 /// Plans the repair of a session file that is in memory. In a large file, only the damaged parts
 /// are parsed for repair.
 ///
@@ -66,12 +63,12 @@ impl FilePlanner {
             return None;
         }
         let index = Index::read(form, bytes, &mut *progress)?;
-        let (least, members) = (self.whole_up_to / PIECES, self.repair.members);
-        let parts = Parts::find(form, bytes, index, least, members, progress)?;
+        let (at_once, members) = (self.whole_up_to, self.repair.members);
+        let parts = Parts::find(form, bytes, index, at_once, members, progress)?;
         let end = parts.cuts.len();
         let tail = self.repair.close_tail.then_some(end);
-        // With an undamaged piece on each side: what is inserted at an edge changes lines beyond it.
-        let around = |piece: usize| (piece.saturating_sub(1), (piece + 1).min(end));
+        // With an undamaged stretch on each side: what is inserted at an edge changes lines beyond it.
+        let around = |stretch: usize| (stretch.saturating_sub(1), (stretch + 1).min(end));
         // The first of them last.
         let damaged = parts.damaged.iter().copied().chain(tail).rev();
         let mut open: Vec<(usize, usize)> = damaged.map(around).collect();

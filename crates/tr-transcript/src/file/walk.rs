@@ -25,6 +25,8 @@ pub(super) struct Walk {
     first: usize,
     /// The position of each of the validator's findings, including those that it took back.
     found: Vec<Place>,
+    /// Where each message begins, if that is noted.
+    pub(super) noted: Option<Vec<u64>>,
     /// The findings of the file's own.
     pub(super) others: Vec<FileFinding>,
     /// The form in which the last answer was requested, in a form that several providers use.
@@ -34,10 +36,11 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(format: Format, members: Option<Applies>) -> Self {
+    pub(super) fn new(format: Format, members: Option<Applies>, notes: bool) -> Self {
         let validator = Validator::new(format).checking(members);
         let (places, found, others) = (VecDeque::new(), Vec::new(), Vec::new());
-        Self { validator, places, first: 0, found, others, asked: None, unknown_api: None }
+        let noted = notes.then(Vec::new);
+        Self { validator, places, first: 0, found, noted, others, asked: None, unknown_api: None }
     }
 
     /// Continues after unknown messages, which may hold the uses of later results.
@@ -48,6 +51,7 @@ impl Walk {
     /// Validates the next message; `place` gives the position of a block, or of the message itself.
     pub(super) fn push(&mut self, message: &Message, place: impl Fn(Option<usize>) -> Place) {
         let (blocks, at) = (0..message.blocks().len(), place(None));
+        self.noted.iter_mut().for_each(|noted| noted.push(at.offset));
         let is_there = blocks.clone().all(|block| place(Some(block)) == at);
         let blocks = if is_there { Vec::new() } else { blocks.map(Some).map(place).collect() };
         if self.places.is_empty() {
