@@ -99,7 +99,11 @@ impl<'f> Parts<'f> {
             let at = parts.start(first)..parts.start(last + 1);
             let alone = parts.alone(first, last)?;
             let report = alone.check(&parts.check)?;
-            if has_unsure(&report) {
+            // Where the branch begins in this piece, the model sees nothing before it.
+            let is_from_head = alone.head.is_empty()
+                || parts.cuts[first - 1].is_hidden
+                || report.places.contains(&0);
+            if has_unsure(&report) || !is_from_head {
                 return None;
             }
             let mut faults = report.findings.iter().map(|finding| finding.fault);

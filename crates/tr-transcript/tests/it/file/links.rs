@@ -234,3 +234,27 @@ fn a_kept_entry_whose_id_repeats_is_not_renamed() {
         assert!(plan.is_empty() && plan.after.is_none(), "{:?}", plan.actions);
     }
 }
+
+/// A file that is looked at in parts is repaired as it is as a whole, message by message.
+#[test]
+fn a_branch_that_begins_in_the_middle_is_counted_from_there() {
+    let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "done"}]});
+    let file = openclaw(
+        3,
+        &[
+            entry("a", None, says("go")),
+            entry("b", Some("a"), answer.clone()),
+            entry("c", Some("b"), says("more")),
+            entry("d", Some("c"), answer),
+            // The line before these is lost, and they are swapped.
+            entry("f", Some("e"), says("did it work?")),
+            entry("e", Some("lost"), calls("c")),
+            entry("g", Some("f"), says("well?")),
+        ],
+    );
+    let planner = |whole_up_to| FilePlanner::new(Repair::preserve()).whole_up_to(whole_up_to);
+    let plan = |whole_up_to| planner(whole_up_to).plan(file.as_bytes(), |_| {});
+    let (whole, parts) = (plan(usize::MAX), plan(0));
+    assert!(!whole.is_empty() && whole.unsure_place.is_none());
+    assert_eq!((whole.actions, whole.after), (parts.actions, parts.after));
+}
