@@ -145,7 +145,8 @@ impl FileCheck {
             }
             progress(records.position());
             let rest = self.length.map(|length| length.saturating_sub(records.position()));
-            if rest.is_some_and(|rest| rest > 0 && run.is_no_session(rest)) {
+            let is_against = |rest| run.branch.is_some() && run.evidence.is_against(rest);
+            if rest.is_some_and(|rest| rest > 0 && is_against(rest)) {
                 run.report.is_whole = false;
                 break;
             }
@@ -241,11 +242,6 @@ impl<'c> Run<'c> {
             // Those that were held are JSON.
             self.take(piece);
         }
-    }
-
-    /// Whether a rest of this many bytes cannot make the file a session.
-    fn is_no_session(&self, rest: u64) -> bool {
-        self.branch.is_some() && self.evidence.is_against(rest)
     }
 
     /// Takes a record; `false` if it is no JSON.
