@@ -1,7 +1,8 @@
 //! Entries with their positions in a file, and the positions of their ids.
 use super::entry;
 use crate::name::Name;
-use std::collections::{HashMap, hash_map::Entry};
+use smallvec::SmallVec;
+use std::collections::HashMap;
 
 /// An entry and its position in the file.
 #[derive(Clone, Debug)]
@@ -26,13 +27,8 @@ impl Located {
     }
 }
 
-/// The positions of each id.
-pub(super) struct Ids<'e> {
-    /// The first position of each.
-    first: HashMap<&'e str, usize>,
-    /// All positions of the ids that occur more than once.
-    more: HashMap<&'e str, Vec<usize>>,
-}
+/// The positions of each id, in order.
+pub(super) struct Ids<'e>(HashMap<&'e str, SmallVec<[usize; 1]>>);
 
 impl<'e> Ids<'e> {
     pub(super) fn of(entries: &'e [Located]) -> Self {
@@ -41,28 +37,23 @@ impl<'e> Ids<'e> {
 
     /// The first position of an id.
     pub(super) fn first(&self, id: &str) -> Option<usize> {
-        self.first.get(id).copied()
+        self.0.get(id).map(|places| places[0])
     }
 
     /// The positions of the wanted ids.
     pub(super) fn among(entries: &'e [Located], is_wanted: impl Fn(&str) -> bool) -> Self {
-        let (mut first, mut more) = (HashMap::new(), HashMap::<&str, Vec<usize>>::new());
+        let mut places = HashMap::<_, SmallVec<_>>::new();
         for (at, located) in entries.iter().enumerate() {
-            let Some(id) = located.entry.id.as_deref().filter(|id| is_wanted(id)) else { continue };
-            match first.entry(id) {
-                Entry::Vacant(first) => drop(first.insert(at)),
-                Entry::Occupied(first) => {
-                    more.entry(id).or_insert_with(|| vec![*first.get()]).push(at);
-                }
+            if let Some(id) = located.entry.id.as_deref().filter(|id| is_wanted(id)) {
+                places.entry(id).or_default().push(at);
             }
         }
-        Self { first, more }
+        Self(places)
     }
 
     /// The nearest entry with this id before `child`, else the first one after it.
     pub(super) fn parent(&self, id: &str, child: usize) -> Option<usize> {
-        let first = *self.first.get(id)?;
-        let Some(places) = self.more.get(id) else { return Some(first) };
+        let places = self.0.get(id)?;
         let behind = places.partition_point(|&at| at < child);
         let nearest = behind.checked_sub(1).unwrap_or(behind);
         places.get(nearest).copied()
