@@ -3,13 +3,14 @@ use super::{
     drafts,
     entry::What,
     form::FileForm,
-    located::Place,
     new_line,
     path::{self, Path},
     session_file::SessionFile,
-    walk::Walk,
 };
-use crate::message::{Message, Role};
+use crate::{
+    message::{Message, Role},
+    validate::Validator,
+};
 use serde::Serialize;
 
 /// A point of a session file to which it can be rolled back.
@@ -128,12 +129,12 @@ impl SessionFile {
         }
         let entries = &self.entries[..records];
         let path = Path::active(self.form(), entries, false, path::is_linked(entries));
-        let mut walk = Walk::new(self.form().messages()?, None, false);
+        let mut validator = Validator::new(self.form().messages()?);
         for draft in drafts::drafts(self.form(), entries, &path) {
-            walk.push(&draft.to_skeleton(entries), |_| Place::default());
+            validator.push(&draft.to_skeleton(entries));
         }
-        let is_whole = walk.is_clean() && path.phantoms.is_empty();
-        (is_whole && walk.validator.pending().next().is_none()).then(|| walk.validator.len())
+        let is_whole = validator.findings().is_empty() && path.phantoms.is_empty();
+        (is_whole && validator.pending().next().is_none()).then(|| validator.len())
     }
 
     /// Where the line of the last of these records ends.

@@ -95,9 +95,4 @@ impl Walk {
         let left = left.map(|(finding, at)| FileFinding::of_message(finding, at.line, at.offset));
         left.chain(mem::take(&mut self.others)).map(move |finding| finding.asked(asked))
     }
-
-    /// Whether no finding remains.
-    pub(super) fn is_clean(&self) -> bool {
-        self.validator.findings().is_empty() && self.others.is_empty()
-    }
 }
