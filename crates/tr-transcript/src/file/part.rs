@@ -86,7 +86,9 @@ impl<'f> Parts<'f> {
         mut progress: impl FnMut(u64),
     ) -> Option<Self> {
         let cuts = index.cuts(bytes);
-        let asked = index.last_answer(form).and_then(|at| asked(form, bytes, at));
+        let asked = index
+            .last_answer(form)
+            .and_then(|at| entry_at(form, bytes, at)?.as_message()?.body.answered_in);
         let check = FileCheck::in_memory(usize::MAX).form(form);
         let check = FileCheck { members, asked, notes: true, max_findings: usize::MAX, ..check };
         let (damaged, messages) = (Vec::new(), Vec::new());
@@ -97,7 +99,7 @@ impl<'f> Parts<'f> {
             let enough = parts.start(first) + at_once;
             let last = first + parts.cuts[first..].partition_point(|cut| cut.offset < enough);
             let at = parts.start(first)..parts.start(last + 1);
-            let alone = parts.alone(first, last)?;
+            let alone = parts.alone(first, last);
             let report = alone.check(&parts.check)?;
             // Where the branch begins in this piece, the model sees nothing before it.
             let is_from_head = alone.head.is_empty()
@@ -141,7 +143,7 @@ impl<'f> Parts<'f> {
     pub(super) fn repair(&self, first: usize, last: usize, repair: Repair) -> Option<Repaired> {
         let form = self.form;
         let at = self.start(first)..self.start(last + 1);
-        let alone = self.alone(first, last)?;
+        let alone = self.alone(first, last);
         let before = |stretch| self.damaged.partition_point(|&damaged| damaged < stretch);
         if alone.check(&self.check)?.found != (before(last + 1) - before(first)) as u64 {
             return None;
@@ -171,49 +173,44 @@ impl<'f> Parts<'f> {
     }
 
     /// The stretches from `first` to `last` as a complete file.
-    fn alone(&self, first: usize, last: usize) -> Option<Standalone<'f>> {
+    fn alone(&self, first: usize, last: usize) -> Standalone<'f> {
         let (from, to) = (first.checked_sub(1).map(|cut| &self.cuts[cut]), self.cuts.get(last));
         let form = self.form;
         let end = if self.bytes[..line_len(self.bytes)].ends_with(b"\r\n") { "\r\n" } else { "\n" };
         let mut head = String::new();
         if let Some(cut) = from {
             let other = if cut.role == Role::User { Role::Assistant } else { Role::User };
-            let id = self.id_at(cut.parent)?;
-            head = stub(form, other, id.as_deref(), None)? + end;
+            let id = self.id_at(cut.parent);
+            head = stub(form, other, id.as_deref(), None) + end;
         }
         let mut tail = String::new();
         if let Some(cut) = to {
-            let mut parent = self.id_at(cut.parent)?;
+            let mut parent = self.id_at(cut.parent);
             let has_ids = parent.is_some();
             if cut.is_hidden {
-                tail = hides(form, parent.as_deref())? + end;
+                tail = hides(form, parent.as_deref()) + end;
                 parent = has_ids.then(|| HIDES.into());
             }
             let id = has_ids.then_some(ENDS);
-            tail += &stub(form, cut.role, id, parent.as_deref())?;
+            tail += &stub(form, cut.role, id, parent.as_deref());
             tail += end;
         }
         let at = self.start(first)..self.start(last + 1);
         let part = &self.bytes[at];
         let lines = from.map_or(0, |cut| cut.line as i64 - 2);
         let offset = self.start(first) as i64 - head.len() as i64;
-        Some(Standalone { head, part, tail, lines, offset })
+        Standalone { head, part, tail, lines, offset }
     }
 
     /// The id of the record at `offset`.
-    fn id_at(&self, offset: usize) -> Option<Option<Id>> {
-        Some(entry_at(self.form, self.bytes, offset)?.id)
+    fn id_at(&self, offset: usize) -> Option<Id> {
+        entry_at(self.form, self.bytes, offset)?.id
     }
 }
 
 /// The entry of the record at `offset`.
 fn entry_at(form: FileForm, bytes: &[u8], offset: usize) -> Option<Entry> {
     find_in_records(&bytes[offset..], |record| Some(Entry::read(form, record)))
-}
-
-/// The form in which the provider of the answer at `offset` was asked.
-fn asked(form: FileForm, bytes: &[u8], offset: usize) -> Option<Format> {
-    entry_at(form, bytes, offset)?.as_message()?.body.answered_in
 }
 
 /// Whether the place of a line is not certain.
@@ -231,32 +228,24 @@ fn names(file: &SessionFile) -> impl Iterator<Item = Name<Id>> {
 }
 
 /// A line that replaces others; `parent` is the id of its parent.
-fn stub(form: FileForm, role: Role, id: Option<&str>, parent: Option<&str>) -> Option<String> {
+fn stub(form: FileForm, role: Role, id: Option<&str>, parent: Option<&str>) -> String {
     let role = if role == Role::User { "user" } else { "assistant" };
-    let message = match form {
-        FileForm::OpenClaw { .. } | FileForm::ClaudeCode => {
-            format!(r#"{{"role":"{role}","content":[{{"type":"text","text":"…"}}]}}"#)
-        }
-        FileForm::Messages(Format::AnthropicMessages | Format::OpenAiChat) => {
-            return Some(format!(r#"{{"role":"{role}","content":"…"}}"#));
-        }
-        _ => return None,
-    };
+    if let FileForm::Messages(_) = form {
+        return format!(r#"{{"role":"{role}","content":"…"}}"#);
+    }
+    let message = format!(r#"{{"role":"{role}","content":[{{"type":"text","text":"…"}}]}}"#);
     let links = links(form, id, parent);
     let kind = if form == FileForm::ClaudeCode { role } else { "message" };
-    Some(format!(r#"{{"type":"{kind}"{links},"message":{message}}}"#))
+    format!(r#"{{"type":"{kind}"{links},"message":{message}}}"#)
 }
 
-/// A line that hides everything before it from the model.
-fn hides(form: FileForm, parent: Option<&str>) -> Option<String> {
+/// A line of an agent's that hides everything before it from the model.
+fn hides(form: FileForm, parent: Option<&str>) -> String {
     let links = links(form, parent.map(|_| HIDES), parent);
-    match form {
-        FileForm::ClaudeCode => {
-            Some(format!(r#"{{"type":"system","subtype":"compact_boundary"{links}}}"#))
-        }
-        FileForm::OpenClaw { .. } => Some(format!(r#"{{"type":"reset"{links}}}"#)),
-        _ => None,
+    if form == FileForm::ClaudeCode {
+        return format!(r#"{{"type":"system","subtype":"compact_boundary"{links}}}"#);
     }
+    format!(r#"{{"type":"reset"{links}}}"#)
 }
 
 fn links(form: FileForm, id: Option<&str>, parent: Option<&str>) -> String {
