@@ -10,7 +10,7 @@ use hyper::{
     header::{self, HeaderValue},
 };
 use opentelemetry_prometheus::PrometheusExporter;
-use prometheus::{Encoder as _, Registry, TextEncoder};
+use prometheus::{Registry, TextEncoder};
 use std::{convert::Infallible, future::pending, net::SocketAddr, path::Path, sync::Arc};
 use tokio::net::TcpListener;
 use tool_reliability::{
@@ -93,7 +93,7 @@ impl Metrics {
             (StatusCode::METHOD_NOT_ALLOWED, "use GET\n".into())
         } else {
             signals.refresh().await;
-            match self.text() {
+            match TextEncoder::new().encode_to_string(&self.registry.gather()) {
                 Ok(text) => (StatusCode::OK, text),
                 Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
             }
@@ -109,11 +109,5 @@ impl Metrics {
             headers.insert(header::ALLOW, of("GET, HEAD"));
         }
         response
-    }
-
-    fn text(&self) -> anyhow::Result<String> {
-        let mut text = Vec::new();
-        TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
-        Ok(String::from_utf8(text)?)
     }
 }
