@@ -36,10 +36,8 @@ pub(crate) fn is_event_stream(headers: &HeaderMap) -> bool {
 
 /// The headers of such a response.
 pub(crate) fn event_headers() -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, EVENTS);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers
+    let no_store = HeaderValue::from_static("no-store");
+    HeaderMap::from_iter([(CONTENT_TYPE, EVENTS), (CACHE_CONTROL, no_store)])
 }
 
 /// A response with these events.

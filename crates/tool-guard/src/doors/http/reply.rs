@@ -126,11 +126,8 @@ impl Reply {
             self.close();
             return;
         }
-        let (status, headers) = head.unwrap_or_else(|| {
-            let mut headers = HeaderMap::new();
-            headers.insert(CONTENT_TYPE, JSON);
-            (StatusCode::OK, headers)
-        });
+        let json = || (StatusCode::OK, HeaderMap::from_iter([(CONTENT_TYPE, JSON)]));
+        let (status, headers) = head.unwrap_or_else(json);
         self.whole(status, headers, message);
     }
 

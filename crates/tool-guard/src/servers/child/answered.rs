@@ -26,7 +26,7 @@ use hyper::{
     header::{ALLOW, HeaderValue, RETRY_AFTER},
 };
 use std::{io, sync::Arc, time::Duration};
-use tr_core::{FailureInfo, Ran, Verdict};
+use tr_core::{FailureInfo, Ran, Verdict, internal::millis};
 
 /// What a body asks.
 #[derive(Debug, PartialEq, Eq)]
@@ -170,11 +170,9 @@ fn error_code(line: &[u8]) -> Option<i64> {
 
 /// The answer beyond a limit that may hold for so long: nothing ran.
 pub(super) fn full(id: &str, what: &str, wait: Duration) -> Answered {
-    let seconds = wait.as_millis().div_ceil(1_000).max(1);
+    let seconds = millis(wait).div_ceil(1_000).max(1);
     let why = format!("{what}: the request was not forwarded; send it again in {seconds} s");
     let mut answer = refused(StatusCode::SERVICE_UNAVAILABLE, id, -32000, &why);
-    if let Ok(seconds) = HeaderValue::from_str(&seconds.to_string()) {
-        answer.headers_mut().insert(RETRY_AFTER, seconds);
-    }
+    answer.headers_mut().insert(RETRY_AFTER, seconds.into());
     answer
 }
