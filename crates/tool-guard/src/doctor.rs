@@ -234,7 +234,6 @@ fn known(
         let (said, fault) = guarded(&reached, guard);
         let said = at(&said);
         let launch = match launch(&entry, &reached, form, folder)? {
-            Err(None) => Err(None),
             _ if fault || options.no_start => Err(None),
             Ok(_) if scope == Scope::Project && !options.start_project => {
                 Err(Some("it is the project's: start such servers with --start-project"))
