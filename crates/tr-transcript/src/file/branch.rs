@@ -1,6 +1,5 @@
 //! Follows a session's active branch while its entries come, in bounded memory.
 use super::{
-    check::FileCheck,
     drafts::{self, Draft},
     entry::{self, Entry, Link, What},
     finding::{FileFault, FileFinding},
@@ -36,8 +35,7 @@ pub(super) struct Branch {
 }
 
 impl Branch {
-    pub(super) fn new(form: FileForm, check: &FileCheck) -> Self {
-        let FileCheck { window, members, notes, .. } = *check;
+    pub(super) fn new(form: FileForm, window: usize, members: bool, notes: bool) -> Self {
         let (entries, cost, limit) = (Vec::new(), 0, window);
         let members = members.then(|| form.applies());
         Self { form, window, entries, cost, limit, members, notes, settled: None, is_linked: false }

@@ -237,7 +237,8 @@ impl<'c> Run<'c> {
 
     fn decide(&mut self, form: FileForm) {
         self.report.form = form;
-        self.branch = Some(Branch::new(form, self.check));
+        let FileCheck { window, members, notes, .. } = *self.check;
+        self.branch = Some(Branch::new(form, window, members, notes));
         for piece in mem::take(&mut self.held) {
             // Those that were held are JSON.
             self.take(piece);
