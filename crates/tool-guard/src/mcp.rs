@@ -18,7 +18,6 @@ use crate::{
     },
     wire::lines::Lines,
 };
-use anyhow::Context as _;
 use std::{
     io::{self, IsTerminal as _},
     net::SocketAddr,
@@ -26,7 +25,6 @@ use std::{
     process::ExitCode,
     sync::Arc,
 };
-use tool_reliability::telemetry::TARGET;
 
 pub(crate) use crate::engine::options::Options;
 
@@ -75,8 +73,7 @@ async fn listen(options: Options, address: SocketAddr) -> anyhow::Result<ExitCod
     let listener = listener::bind(address, token.is_some(), http.behind_tls).await?;
     let (hosts, origins) = (http.allow_host.clone(), http.allow_origin.clone());
     let access = Access { token, hosts, origins, ..Access::default() };
-    let at = listener.local_addr().context("the listener has no address")?;
-    tracing::warn!(target: TARGET, event = "mcp_listening", address = %at);
+    let listener = (listener, "mcp_listening");
     let signal = if http.upstream.is_some() {
         let upstream = Upstream::new(http, guard.statuses.clone(), options.max_line)?;
         let remote = behind::Remote { upstream, uri: None, guard: guard.clone() };

@@ -29,7 +29,7 @@ use anyhow::Context as _;
 use clap::Args;
 use std::{fs, net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 use tokio::time::{sleep, timeout};
-use tool_reliability::{admin::Admin, telemetry::TARGET};
+use tool_reliability::admin::Admin;
 
 /// Serves the tools of a configuration.
 #[derive(Debug, Args)]
@@ -121,9 +121,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
         let (hosts, origins) = (options.allow_host, options.allow_origin);
         let listener = listener::bind(options.listen, token.is_some(), options.behind_tls).await?;
         let access = Access { token, hosts, origins, once: &ONCE, ..Access::default() };
-        if let Ok(address) = listener.local_addr() {
-            tracing::warn!(target: TARGET, event = "serve_listening", address = %address);
-        }
+        let listener = (listener, "serve_listening");
         Some(listener::serve(listener, Arc::new(Door { guard, access, max_body }), ended).await)
     };
     // Calls that run on for their record, since their clients have left.

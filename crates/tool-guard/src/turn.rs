@@ -1,7 +1,7 @@
 //! `tool-guard turn`: runs a plan of tool calls against an MCP server, through the whole stack.
 //!
 //! This is the command line, and `run` the command; `client` is the MCP client, `tool` makes it a tower
-//! service, `keys` gives the calls their idempotency keys. `demo/` plays its last scene with the same parts.
+//! service, `keys` gives the calls their idempotency keys.
 mod client;
 mod keys;
 mod run;
@@ -9,7 +9,7 @@ mod run;
 pub(crate) use self::{
     client::{Client, INITIALIZED, hello},
     keys::Keys,
-    run::{Run, play, run},
+    run::run,
 };
 
 use crate::engine::recording::Recording;

@@ -43,12 +43,6 @@ fn the_guard_pays_once_and_spares_the_agent_and_the_backend() {
     assert!(figure("outage", "without", "medianMs") >= 80);
     assert!(figure("outage", "with", "medianMs") < 80);
     assert_eq!(find("outage")["with"]["breakers"], serde_json::json!(["OPEN"]));
-
-    let turn = scenes.iter().find(|found| found["scene"] == "turn").unwrap();
-    assert_eq!(
-        turn["summary"],
-        "Completed itinerary, hotels and quote, but booking timed out, rates failed, receipt was skipped"
-    );
 }
 
 /// `cargo lab picture` draws it from a run.

@@ -30,7 +30,6 @@ pub struct ToolErrorLimit {
 #[error("{message}")]
 pub struct ToolCallLimit {
     message: String,
-    calls: u32,
     #[source]
     facts: FailureInfo,
 }
@@ -84,13 +83,7 @@ impl ToolErrorLimit {
 impl ToolCallLimit {
     pub(crate) fn new(tool: &str, reached: ReachedLimit) -> Self {
         let message = message::tool_call_limit(tool, reached);
-        Self { message, calls: reached.calls, facts: refused(code::TOOL_CALL_LIMIT) }
-    }
-
-    /// How many calls were made.
-    #[must_use]
-    pub const fn calls(&self) -> u32 {
-        self.calls
+        Self { message, facts: refused(code::TOOL_CALL_LIMIT) }
     }
 }
 

@@ -5,19 +5,10 @@ use super::{
 };
 use crate::terminal::{BAD, DIM, TITLE, say};
 use anstyle::{AnsiColor, Style};
-use serde_json::{Value, json};
 use std::io;
 
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const PLAIN: Style = Style::new();
-
-/// The end of the turn.
-pub(super) fn turn_json(turn: &tr_turn::Report) -> Value {
-    let outcome =
-        |call: &tr_turn::CallReport| (call.name.to_string(), json!(call.outcome.to_string()));
-    let calls: serde_json::Map<_, _> = turn.calls.iter().map(outcome).collect();
-    json!({ "scene": "turn", "summary": turn.summary, "calls": calls })
-}
 
 /// What stands above the scenes.
 pub(super) fn show_head() -> io::Result<()> {
@@ -56,21 +47,6 @@ pub(super) fn show_scene(scene: &Scene, without: &Figures, with: &Figures) -> io
     }
     lines.push(format!("{DIM}  → {}{DIM:#}\n", scene.moral));
     say(&lines.join("\n"))
-}
-
-/// The turn, and what to do next.
-pub(super) fn show_turn(turn: &tr_turn::Report) -> io::Result<()> {
-    let trace = turn.trace.to_string().replace('\n', "\n  ");
-    say(&format!(
-        "
-{TITLE}A whole turn of an agent, by `tool-guard turn`{TITLE:#}
-  {}
-{DIM}  → a turn always ends, and reports the outcome of each of its calls{DIM:#}
-
-Put it in front of your own server:  tool-guard mcp -- COMMAND…
-",
-        trace.trim_end()
-    ))
 }
 
 fn count(what: &str, without: usize, with: usize) -> String {

@@ -128,22 +128,6 @@ pub(crate) enum Ending {
     Overdue(Duration),
 }
 
-/// A call that is not run, since another call has its key.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub(crate) struct Conflict {
-    message: String,
-    #[source]
-    facts: FailureInfo,
-}
-
-impl Conflict {
-    pub(crate) const fn new(message: String) -> Self {
-        let facts = FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent);
-        Self { message, facts }
-    }
-}
-
 /// The error and those of its causes that add information.
 pub(crate) fn in_full(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();

@@ -1,6 +1,6 @@
 //! Calls under the key of another: what the caller learns of the call before.
 use super::{
-    failure::Conflict,
+    failure::Failure,
     identity::{self, with_credential},
     tool::{ServerLink, ServerTool},
 };
@@ -13,7 +13,7 @@ use tool_reliability::{
 };
 use tower::ServiceExt as _;
 use tr_core::{
-    BoxError, DedupeKey, ToolCall, ToolManifest, ToolOutcome,
+    BoxError, DedupeKey, FailureInfo, Ran, ToolCall, ToolManifest, ToolOutcome, Verdict,
     canonical::{Canonicalizer, Digest, Key, Rules},
     classify, code, printable,
 };
@@ -58,7 +58,8 @@ pub(super) async fn run(
     let differ = || differ(&record, params.get(), tool.as_deref());
     if is_conflict(&end) {
         let said = said(&record, key, differ().as_deref());
-        return Err(Conflict::new(format!("{said}; this one did not run")).into());
+        let facts = FailureInfo::new(code::IDEMPOTENCY_CONFLICT, Ran::No, Verdict::Permanent);
+        return Err(Failure::said(format!("{said}; this one did not run"), facts).into());
     }
     if let Ok(outcome) = &mut end
         && record.state == RecordState::Failed

@@ -66,11 +66,8 @@ pub(crate) async fn bind(
     let admin = admin.token(&token);
     let admin = admin.with_context(|| format!("{} holds no usable token", file.display()))?;
     let Some(listener) = bind_for_operator(address, "--admin").await? else { return Ok(None) };
-    if let Ok(address) = listener.local_addr() {
-        let token_file = file.display();
-        tracing::warn!(target: TARGET, event = "admin_listening", address = %address, token_file = %token_file);
-    }
+    tracing::warn!(target: TARGET, event = "admin_token", file = %file.display());
     Ok(Some(async {
-        serve(listener, OneRequest(admin), pending()).await;
+        serve((listener, "admin_listening"), OneRequest(admin), pending()).await;
     }))
 }

@@ -1,5 +1,5 @@
 //! What the model must know beside a failure: whether the call may have run, and where to turn to.
-use super::failure::Conflict;
+use super::failure::Failure;
 use super::unknowns::{BlockedByEqual, Trace, Unknowns, ask_about, leaves_unknown};
 use std::{borrow::Cow, time::Duration};
 use tr_core::{
@@ -149,7 +149,7 @@ pub(super) fn warning(
             let seconds = after.as_millis().div_ceil(1_000);
             return format!(" (it did not run; try again in {seconds} s)").into();
         }
-        _ if error.is::<Conflict>() => "",
+        (code::IDEMPOTENCY_CONFLICT, _) if error.is::<Failure>() => "",
         (code::IDEMPOTENCY_CONFLICT, Ran::No) if trace.is_of_caller => OTHER_CALLER,
         (code::IDEMPOTENCY_CONFLICT, Ran::No) => OTHER_ID,
         // What may have run is an earlier call, and not this one.

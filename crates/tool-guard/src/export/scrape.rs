@@ -13,11 +13,7 @@ use opentelemetry_prometheus::PrometheusExporter;
 use prometheus::{Registry, TextEncoder};
 use std::{convert::Infallible, future::pending, net::SocketAddr, path::Path, sync::Arc};
 use tokio::net::TcpListener;
-use tool_reliability::{
-    admin::Access,
-    config::at_home,
-    telemetry::{Signals, TARGET},
-};
+use tool_reliability::{admin::Access, config::at_home, telemetry::Signals};
 use tower::service_fn;
 
 /// A listener that is not served yet.
@@ -63,14 +59,12 @@ impl Scrape {
 
     /// Serves scrapes of these signals until it is dropped.
     pub(super) async fn serve(self, signals: Signals) {
-        if let Ok(address) = self.listener.local_addr() {
-            tracing::warn!(target: TARGET, event = "metrics_listening", address = %address);
-        }
         let Self { listener, metrics } = self;
         let answer = move |request| {
             let (signals, metrics) = (signals.clone(), metrics.clone());
             async move { Ok::<_, Infallible>(metrics.answer(request, &signals).await) }
         };
+        let listener = (listener, "metrics_listening");
         serve(listener, OneRequest(service_fn(answer)), pending()).await;
     }
 }

@@ -125,12 +125,15 @@ pub(crate) async fn bind_for_operator(
     }
 }
 
-/// Serves connections until `ended`; then those that are open may end what they do.
+/// Serves connections until `ended`; then those that are open may end what they do. The log has the address as this event.
 pub(crate) async fn serve<D: Door>(
-    listener: TcpListener,
+    (listener, event): (TcpListener, &'static str),
     door: D,
     ended: impl Future<Output = u8>,
 ) -> u8 {
+    if let Ok(address) = listener.local_addr() {
+        tracing::warn!(target: TARGET, event, %address);
+    }
     let mut open: Vec<Open> = Vec::new();
     let (ending, ends) = watch::channel(false);
     let mut ended = pin!(ended);

@@ -52,15 +52,6 @@ const RUNS_AGAIN: &str = "A repeat of the plan makes all of its calls again exce
 const RUNS_ALL_AGAIN: &str = "A repeat of the plan makes all of its calls again, also those that succeeded, since \
      nothing was recorded beyond this run: check which calls ran, and remove them from the plan.";
 
-/// What to run, and how it is recorded.
-pub(crate) struct Run<'p> {
-    pub(crate) plan: &'p str,
-    pub(crate) config: &'p Config,
-    pub(crate) catalog: &'p ToolCatalog,
-    pub(crate) keys: Keys,
-    pub(crate) records: Records,
-}
-
 /// Runs a turn.
 pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let (config, catalog) = (options.config.as_deref(), options.catalog.as_deref());
@@ -119,9 +110,11 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     });
     let results_file = results_file.transpose()?;
     let (client, effects) = Client::connect(&options.command).await?;
-    let (config, keys_of_run) = (&setup.config, keys.clone());
-    let run = Run { plan: &text, config, catalog: &catalog, keys: keys_of_run, records };
-    let report = play(&client, &effects, run).await;
+    let catalog = completed(&catalog, &effects);
+    let report = match catalog {
+        Ok(catalog) => play(&client, &effects, &text, &setup.config, catalog, &keys, records).await,
+        Err(error) => Err(error),
+    };
     client.end().await;
     if let Some(store) = store {
         store.close().await;
@@ -185,13 +178,15 @@ fn builder(config: &Config) -> Builder {
 }
 
 /// Runs the plan over `client`'s tools. A signal cancels the calls that have not ended.
-pub(crate) async fn play(
+async fn play(
     client: &Client,
     effects: &Effects,
-    run: Run<'_>,
+    plan: &str,
+    config: &Config,
+    catalog: ToolCatalog,
+    keys: &Keys,
+    records: Records,
 ) -> anyhow::Result<Report> {
-    let Run { plan, config, catalog, keys, records } = run;
-    let catalog = completed(catalog, effects)?;
     let names = effects.listed().map(|tool| tool.tool.name().to_owned());
     let plan = keys.plan(Plan::from_json(plan, &Tools::any().catalog(catalog).offered(names))?);
     let recorder = Recorder::default();

@@ -6,7 +6,7 @@ use super::{
 };
 use tr_core::{
     BreakerHint, DedupeScope, Effect, RetryOverride, ToolId, ToolManifest,
-    canonical::{Builder, Pointer, Rules},
+    canonical::{Builder, Rules},
     manifest::OutcomeCheck,
 };
 use tr_wire::read::{At, Faults, Shape as _};
@@ -131,21 +131,12 @@ fn refuse_check(check: &OutcomeCheck, tool: &Tool, at: &At<'_>, faults: &mut Fau
         refuse(&At::Member(at, "match"), "at least one member", "none", faults);
     }
     let server_key = tool.keys.as_ref().and_then(|keys| keys.server_key.as_ref());
-    let is_key = |param: &Pointer| {
-        Some(param) == server_key || param.tokens().last().is_some_and(is_request_key)
-    };
-    if check.not_before.is_none() && !check.matches.iter().any(|(_, param)| is_key(param)) {
-        let expected = "the place of an element's time, or a `match` with the `server_key` or an idempotency key";
+    if check.not_before.is_none()
+        && !check.matches.iter().any(|(_, param)| Some(param) == server_key)
+    {
+        let expected = "the place of an element's time, or a `match` with the `server_key`";
         refuse(&At::Member(at, "not_before"), expected, "neither", faults);
     }
-}
-
-/// Whether a param of this name has a value that no other call has.
-fn is_request_key(name: &str) -> bool {
-    let letters = name.chars().filter(char::is_ascii_alphabetic);
-    let name: String = letters.flat_map(char::to_lowercase).collect();
-    ["idempotencykey", "idempotencytoken", "requestid", "clienttoken", "clientrequestid"]
-        .contains(&&*name)
 }
 
 /// The identity of a declared tool.

@@ -204,8 +204,8 @@ object! { strict
         "found" => found: Pointer, Anywhere;
         /// Members of an element, by name or as JSON pointers, each with the place of the same value in the call's params.
         "match" => matches: Vec<(Box<str>, Pointer)>, Map<Inside>;
-        /// Where in an element the time is when it came to be, such as `/created_at`. It may be absent only if `match` has a
-        /// param that no other call has: the `server_key`, or an idempotency key.
+        /// Where in an element the time is when it came to be, such as `/created_at`. It may be absent only if `match` has the
+        /// tool's `server_key`, which no other call has.
         "not_before" => not_before: Option<Pointer>, Lenient<Inside>;
         /// That long after the call, an answer without a match says that it did not run, such as `"30s"`. Without it
         /// absence says nothing.

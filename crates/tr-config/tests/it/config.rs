@@ -146,7 +146,7 @@ fn settings_that_contradict_each_other_are_named_with_the_others() {
         r#"line 10, column 80: /tools/send/keys/server_key: expected a tool that may be repeated, found `retry_safe = false`"#,
         r#"line 11, column 63: /tools/ship/keys/server_key_ttl: expected a tool with a `server_key`, found none"#,
         r#"line 12, column 47: /tools/list/check: expected a tool with effect = "mutating": others are repeated without a check, found another effect"#,
-        r#"line 12, column 47: /tools/list/check/not_before: expected the place of an element's time, or a `match` with the `server_key` or an idempotency key, found neither"#,
+        r#"line 12, column 47: /tools/list/check/not_before: expected the place of an element's time, or a `match` with the `server_key`, found neither"#,
         r#"line 12, column 56: /tools/list/check/tool: expected a tool with effect = "read_only", found another effect"#,
         r#"line 12, column 86: /tools/list/check/match: expected at least one member, found none"#,
     ];

@@ -49,8 +49,10 @@ fn operator(client: &mut Client) -> Operator {
         log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
     let log = client.log_until(|log| events(log).iter().any(is_there));
-    let event = events(&log).into_iter().find(is_there).unwrap();
-    let token = fs::read_to_string(event["token_file"].as_str().unwrap()).unwrap();
+    let (mut named, events) = (events(&log).into_iter(), events(&log));
+    let event = events.into_iter().find(is_there).unwrap();
+    let named = named.find(|line| line["event"] == "admin_token").unwrap();
+    let token = fs::read_to_string(named["file"].as_str().unwrap()).unwrap();
     (event["address"].as_str().unwrap().into(), format!("authorization: Bearer {}", token.trim()))
 }
 

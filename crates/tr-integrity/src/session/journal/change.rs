@@ -90,9 +90,6 @@ pub(crate) enum Snapshot {
 pub(crate) struct NewCycle {
     pub(super) checkpoint: Box<str>,
     pub(super) tool_use: ToolUse,
-    /// Set in logs that do not store the use's position: the last use with its id is meant.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) in_transcript: bool,
     /// The process that runs it.
     pub(super) driver: u64,
     #[serde(flatten)]

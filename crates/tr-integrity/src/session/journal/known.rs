@@ -125,7 +125,6 @@ impl NewCycle {
         Self {
             checkpoint: cycle.checkpoint.clone(),
             tool_use: cycle.tool_use.clone(),
-            in_transcript: false,
             driver: cycle.driver,
             moved: CycleUpdate::of(cycle),
         }

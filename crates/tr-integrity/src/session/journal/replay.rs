@@ -144,14 +144,12 @@ impl Session {
     }
 
     fn begun(&mut self, begun: NewCycle) -> Result<(), InvalidChange> {
-        let NewCycle { checkpoint, tool_use, in_transcript, driver, moved } = begun;
+        let NewCycle { checkpoint, tool_use, driver, moved } = begun;
         if self.cycle_at(moved.id).is_ok() {
             return misplaced("a cycle is there twice");
         }
         self.cycles_begun = self.cycles_begun.max(moved.id);
-        let last = in_transcript.then(|| self.validator.last_use_of(&tool_use.id)).flatten();
-        let cycle = ToolCycleTransaction::new(CycleId(moved.id), checkpoint, tool_use, driver);
-        let mut cycle = ToolCycleTransaction { used: UsePosition::pushed(last), ..cycle };
+        let mut cycle = ToolCycleTransaction::new(CycleId(moved.id), checkpoint, tool_use, driver);
         moved.apply(&mut cycle);
         self.keep_cycle(cycle);
         Ok(())
