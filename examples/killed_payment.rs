@@ -121,7 +121,8 @@ async fn story() -> Result<(), BoxError> {
     for lost in records.unknown(10).await?.records {
         let key = lost.hashed_key().ok_or("a record of ours")?;
         let receipt = receipt(&key.to_string(), &bank)?;
-        records.settle(&key, Some(lost.epoch), Resolution::Done(receipt)).await??;
+        let how = Resolution::Done(receipt);
+        records.settle_by(&key, Some(lost.epoch), how, None).await??;
         println!("{} of {}: done", lost.tool, lost.idempotency_key);
     }
 

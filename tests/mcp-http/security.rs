@@ -3,6 +3,7 @@ use crate::{
     client::{Call, Era, Http, Kind, ask},
     guard::{Listening, Shop, Way},
     upstream::Upstream,
+    wire::until,
 };
 use serde_json::{Value, json};
 use std::{
@@ -253,9 +254,11 @@ fn idle_connections_keep_nobody_out() {
 #[test]
 fn slow_and_idle_clients_by_the_hundred_stop_neither_a_payment_nor_the_operator() {
     let front = front(&["--admin", "127.0.0.1:0"]);
-    let logs = front.shop.logs();
-    let mut events = logs.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let admin = events.find(|event| event["event"] == "admin_listening").unwrap();
+    let admin = until("the operator's page", || {
+        let logs = front.shop.logs();
+        let mut events = logs.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        events.find(|event| event["event"] == "admin_listening")
+    });
     let admin = admin["address"].as_str().unwrap().to_owned();
     let session = front.client.session.clone().unwrap();
     let order = "9".repeat(2 << 20);
