@@ -56,7 +56,7 @@ impl<A> BreakerLayer<A> {
 tr_policy::reading! { BreakerLayer, Builder and responses }
 
 tr_policy::debug_parts! { BreakerLayer<A: ::std::fmt::Debug>, |it|
-    settings = it.registry.settings(),
+    rules = it.registry.settings().rules(None),
     breakers = it.registry.all().len(),
     policy = it.policy
 }

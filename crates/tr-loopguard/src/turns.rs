@@ -129,6 +129,7 @@ impl Turns {
     }
 
     /// Whether a call may be refused at all.
+    #[inline]
     pub(crate) fn refuses(&self) -> bool {
         self.0.settings.mode != Mode::Note
     }

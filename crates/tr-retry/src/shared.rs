@@ -4,7 +4,6 @@ use std::sync::Arc;
 use tr_policy::{Effect, Observer, RetryOverride};
 
 /// All settings of a layer.
-#[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) config: RetryConfig,
     pub(crate) by_effect: Vec<(Effect, RetryOverride)>,
@@ -29,4 +28,8 @@ impl Settings {
             agents: None,
         }
     }
+}
+
+tr_policy::debug_parts! { Settings, |it|
+    config = it.config, by_effect = it.by_effect, budget = it.budget, opt_in = it.opt_in, agents = it.agents
 }

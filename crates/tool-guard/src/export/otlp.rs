@@ -42,7 +42,7 @@ impl Otlp {
         let mut warnings = Vec::new();
         let mut wants = |signal: &str| {
             let of_signal = |what: &str| of_signal(signal, what, get);
-            let endpoint = of_signal("ENDPOINT");
+            let (endpoint, schemes) = (of_signal("ENDPOINT"), ["http://", "https://"]);
             let exporters = get(&format!("OTEL_{signal}_EXPORTER"));
             let is_wanted = match exporters {
                 Some(exporters) => exporters.split(',').any(|exporter| exporter.trim() == "otlp"),
@@ -54,7 +54,7 @@ impl Otlp {
                         format!("{name}={protocol} is not supported: set http/protobuf, and the collector's port for it (4318)")
                     },
                 ),
-                endpoint.filter(|(_, url)| !is_http(url)).map(|(name, _)| {
+                endpoint.filter(|(_, url)| !schemes.iter().any(|it| url.starts_with(it))).map(|(name, _)| {
                     format!("{name}: this is no address that begins with https:// or http://")
                 }),
                 of_signal("COMPRESSION").filter(|(_, how)| !["none", "gzip"].contains(&&**how)).map(
@@ -74,10 +74,6 @@ impl Otlp {
         let (metrics, traces) = (wants("METRICS"), wants("TRACES"));
         Self { metrics, traces, warnings }
     }
-}
-
-fn is_http(url: &str) -> bool {
-    url.starts_with("http://") || url.starts_with("https://")
 }
 
 /// A variable of one signal, else that of all, with its name.

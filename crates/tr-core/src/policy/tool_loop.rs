@@ -15,6 +15,7 @@ impl LoopPolicy<ToolCall, ToolOutcome> for DefaultPolicy {
         call.clone()
     }
 
+    #[inline]
     fn limits_calls(&self, call: &ToolCall) -> bool {
         call.manifest().is_some_and(|tool| {
             tool.loops.calls_per_turn.or(tool.loops.calls_per_session).is_some()
