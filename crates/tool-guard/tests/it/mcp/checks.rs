@@ -201,7 +201,7 @@ fn an_effect_is_not_taken_for_that_of_an_equal_call() {
     shop.set("fails");
     shop.set("hidden");
     shop.send(1, json!({ "idempotencyKey": "one" }));
-    until("the crash", || (!shop.ledger.with_extension("fails").exists()).then_some(()));
+    shop.client.log_until(|log| log.contains("server_exited"));
     shop.unset("hidden");
     let second = until("the second payment", || {
         let told = shop.pay(2, json!({ "idempotencyKey": "two" }));
