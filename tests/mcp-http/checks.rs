@@ -92,7 +92,7 @@ fn an_equal_call_of_another_client_learns_nothing_and_does_not_take_the_answer()
     assert_eq!(upstream.executed("42"), 1);
 }
 
-/// Nobody's credential is used once they have left.
+/// The credential of a client that has left is not used.
 #[test]
 fn nothing_is_asked_for_a_client_that_left_and_its_repeat_is_answered() {
     let upstream = Upstream::start();

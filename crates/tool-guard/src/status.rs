@@ -11,7 +11,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use clap::Args;
-use serde::Deserialize as _;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
@@ -54,10 +54,11 @@ pub(crate) struct Options {
 }
 
 /// What is known.
+#[derive(Serialize)]
 struct Status {
     guards: Vec<Value>,
-    /// The records of unknown outcome, by their keys.
-    unknown: BTreeMap<String, Value>,
+    /// The records of unknown outcome, in the order of their keys.
+    unknown: Vec<Value>,
     /// Servers of clients with guarded ones that are not.
     unguarded: Vec<String>,
 }
@@ -67,19 +68,16 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     loop {
         let status = Status::read(options.since).await?;
         if options.json {
-            let document = json!({
-                "guards": status.guards,
-                "unknown": status.unknown.values().collect::<Vec<_>>(),
-                "unguarded": status.unguarded,
-            });
-            print(format!("{document}\n"))?;
+            print(format!("{}\n", json!(status)))?;
         } else {
             let clear =
                 if options.watch && io::stdout().is_terminal() { "\x1b[2J\x1b[H" } else { "" };
             print(format!("{clear}{}", status.for_people()))?;
         }
         if !options.watch {
-            return Ok(ExitCode::from(u8::from(status.needs_a_person())));
+            let is_wrong = |guard| !faults(guard).is_empty();
+            let needs_a_person = !status.unknown.is_empty() || status.guards.iter().any(is_wrong);
+            return Ok(ExitCode::from(u8::from(needs_a_person)));
         }
         sleep(AGAIN).await;
     }
@@ -101,14 +99,11 @@ impl Status {
             }
         }
         let records = records.iter().filter_map(Value::as_array).flatten();
-        let key_of = |record: &Value| record["key"].as_str().unwrap_or_default().to_owned();
+        let key_of = |record: &Value| said(&record["key"]).to_owned();
         let mut unknown: BTreeMap<_, _> = records.map(|it| (key_of(it), it.clone())).collect();
         unknown.retain(|_, record| record["updatedAtMs"].as_u64() >= Some(from));
+        let unknown = unknown.into_values().collect();
         Ok(Self { guards, unknown, unguarded: unguarded().unwrap_or_default() })
-    }
-
-    fn needs_a_person(&self) -> bool {
-        !self.unknown.is_empty() || self.guards.iter().any(|guard| !faults(guard).is_empty())
     }
 
     fn for_people(&self) -> String {
@@ -119,8 +114,7 @@ impl Status {
                 let _ = writeln!(text, "  {fault}");
             }
             for event in guard["events"].as_array().into_iter().flatten() {
-                let _ =
-                    writeln!(text, "  {}", printable(event["line"].as_str().unwrap_or_default()));
+                let _ = writeln!(text, "  {}", printable(said(&event["line"])));
             }
         }
         if self.guards.is_empty() {
@@ -129,7 +123,8 @@ impl Status {
         if !self.unknown.is_empty() {
             let _ = writeln!(text, "calls of unknown outcome: {}", self.unknown.len());
         }
-        for (key, record) in &self.unknown {
+        for record in &self.unknown {
+            let key = said(&record["key"]);
             let id = key.get(..SHORT).unwrap_or(key);
             let at = time(record["updatedAtMs"].as_u64().unwrap_or_default());
             let tool = record["tool"].as_str().unwrap_or("unreadable");
@@ -146,7 +141,7 @@ impl Status {
 /// What a person learns first of a guard.
 fn head(guard: &Value) -> String {
     if guard["answers"] == false {
-        return format!("process {}", guard["pid"].as_str().unwrap_or_default());
+        return format!("process {}", said(&guard["pid"]));
     }
     let counts = &guard["counts"];
     let number = |name: &str| counts[name].as_u64().unwrap_or_default();
@@ -154,10 +149,10 @@ fn head(guard: &Value) -> String {
     let by: Vec<_> = refused.iter().map(|(code, calls)| format!("{code}={calls}")).collect();
     let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
     let clients = Vec::<String>::deserialize(&counts["clients"]).unwrap_or_default();
-    let mode = guard["mode"].as_str().unwrap_or_default();
+    let mode = said(&guard["mode"]);
     let head = format!(
         "{} for {}, process {} since {}{}: {} calls, {} retried, {} repeats answered from records, {} refused{by}, {} left unknown",
-        guard["server"].as_str().unwrap_or_default(),
+        said(&guard["server"]),
         if clients.is_empty() { "no client yet".into() } else { clients.join(", ") },
         guard["pid"],
         time(guard["since"].as_u64().unwrap_or_default()),
@@ -171,15 +166,19 @@ fn head(guard: &Value) -> String {
     printable(&head).into_owned()
 }
 
+/// A text in a document; empty if there is none.
+fn said(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
 /// What is wrong with a guard, its store, its breakers and its tools.
 fn faults(guard: &Value) -> Vec<String> {
     let mut faults = Vec::new();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if guard["answers"] == false {
         faults.push("it does not answer".into());
     }
     if let Some(error) = guard.pointer("/state/store/error") {
-        faults.push(format!("its records cannot be used: {}", text(error)));
+        faults.push(format!("its records cannot be used: {}", said(error)));
     }
     if guard["state"]["on"] == false {
         faults.push("it is switched off: calls pass unguarded".into());
@@ -189,19 +188,18 @@ fn faults(guard: &Value) -> Vec<String> {
             let left = breaker["timeLeftMs"].as_u64().unwrap_or_default().div_ceil(1_000);
             faults.push(format!(
                 "the breaker of {} is {}, for {left} s: {}",
-                text(&breaker["name"]),
-                text(&breaker["state"]),
-                text(&breaker["lastFailure"]),
+                said(&breaker["name"]),
+                said(&breaker["state"]),
+                said(&breaker["lastFailure"]),
             ));
         }
     }
-    for tool in guard["counts"]["tools"].as_array().into_iter().flatten() {
+    for (name, tool) in guard["counts"]["tools"].as_object().into_iter().flatten() {
         let failures = tool["failedInARow"].as_u64().unwrap_or_default();
         if failures >= FAILS {
             faults.push(format!(
-                "{} has failed {failures} times in a row: {}",
-                text(&tool["tool"]),
-                text(&tool["lastFailure"]),
+                "{name} has failed {failures} times in a row: {}",
+                said(&tool["lastFailure"]),
             ));
         }
     }

@@ -4,7 +4,6 @@ use super::{
     check::{self, Checked, NOTED, Question, Shown},
     effects::Effects,
     failure::Failure,
-    in_flight::{Claim, PendingAnswer},
     notes,
     tool::{ServerLink, ServerTool},
     unknowns::{self, BlockedByEqual, Ended, left_unknown},
@@ -35,8 +34,10 @@ use tr_core::{
 
 type End = Result<ToolOutcome, BoxError>;
 
-/// How long a caller waits before it learns that the outcome is unknown.
+/// How long a caller waits before it learns that the outcome is unknown; less, but never less than the second, if its
+/// client may give up before.
 const WHILE_WAITED_FOR: Duration = Duration::from_secs(4);
+const AT_LEAST: Duration = Duration::from_millis(1_500);
 
 /// The first pause between two questions, which doubles, and the longest.
 const FIRST: Duration = Duration::from_millis(250);
@@ -62,8 +63,8 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// The end of a call, or what is known of it once its check was asked; `None` if its record is settled now, so that the
-    /// stack says what becomes of it. `mcp` is what the client sent.
+    /// The end of a call, or what is known of it once its check was asked; `None` if it has not run, was not sent now, and
+    /// may be. `mcp` is what the client sent.
     pub(super) async fn ended(&self, mcp: &McpCall, end: End) -> Option<End> {
         let Some(checked) = &mcp.checked else { return Some(end) };
         let barred = end.as_ref().err().and_then(|error| error.downcast_ref::<BlockedByEqual>());
@@ -74,39 +75,40 @@ impl Asker {
         if !is_barred && left_unknown(&end).is_none() {
             return Some(end);
         }
-        let key = barred.map_or(checked.own, |barred| barred.call);
-        let call = mcp.trace.equals.zip(key);
+        // The call that may have run: this one, or the equal one that blocks it.
+        let equals = mcp.trace.equals;
+        let (key, call) = match barred.map(|barred| barred.call) {
+            None => (checked.own, equals),
+            Some(key) => (key, equals.zip(key).map(|(equals, key)| equals.of(key))),
+        };
         let unknowns = &self.link.unknowns;
-        let is_its_caller = call.filter(|_| is_barred);
-        let is_its_caller =
-            is_its_caller.and_then(|(equals, key)| unknowns.is_its_caller(&equals, key));
-        if is_its_caller == Some(false) {
+        if is_barred && call.is_some_and(|call| unknowns.is_anothers(&call)) {
             // What became of another caller's call is for that one.
             return Some(end);
         }
-        let (asked, run) = match self.open_run(checked, key).await {
+        let (asked, run) = match self.open_run(mcp, checked, key).await {
             Some((asked, run)) => (asked, Some(run)),
             // It has no record.
-            None if was_sent => (Checked::clone(checked), None),
+            None if was_sent => (Checked { last: mcp.sent_at(), ..Checked::clone(checked) }, None),
             None => return Some(end),
         };
-        let asked = if was_sent { Checked { last: mcp.sent_at(), ..asked } } else { asked };
-        let known = timeout(WHILE_WAITED_FOR, self.until_known(mcp, &asked)).await;
+        let since = SystemClock.unix_ms().saturating_sub(checked.question.since);
+        let left =
+            (self.link.lock().limits.idle + AT_LEAST).saturating_sub(Duration::from_millis(since));
+        let left = left.clamp(AT_LEAST, WHILE_WAITED_FOR);
+        let known = timeout(left, self.until_known(mcp, &asked)).await;
         let Ok(Some((how, said))) = known else { return Some(end) };
         let ran = !matches!(how, Resolution::DidNotRun);
-        if let Some((equals, key)) = call {
-            match is_its_caller {
-                Some(_) => self.link.unknowns.found_out(&equals, key, &how),
-                None => self.link.unknowns.is_over(&equals, key),
-            }
-        }
+        call.iter().for_each(|call| unknowns.is_over(call, ran));
         if let Some(run) = run {
-            self.link.settle_now(run, self.kept(&asked, how)).await;
+            self.link.settle_now(run, self.kept(&asked.question, how)).await;
         }
         mcp.keep(None);
-        // It made the same call, or gets the end as a late one.
-        let gets_it = !is_barred && !was_sent || is_its_caller.is_some() && ran;
-        (!gets_it).then_some(said)
+        if is_barred || was_sent || ran {
+            return Some(said);
+        }
+        unknowns.made.begin(checked);
+        None
     }
 
     /// Asks until it is known how the call ended; `None` if that cannot be found out so.
@@ -129,8 +131,8 @@ impl Asker {
         }
     }
 
-    /// What a record keeps of it.
-    fn kept(&self, asked: &Checked, how: Resolution<ToolOutcome>) -> Resolution<ToolOutcome> {
+    /// What the record of that call keeps of it.
+    fn kept(&self, asked: &Question, how: Resolution<ToolOutcome>) -> Resolution<ToolOutcome> {
         match how {
             _ if asked.is_brief => Resolution::DidNotRun,
             Resolution::Done(_) if !self.link.keeps_answers => Resolution::DoneNotKept,
@@ -145,24 +147,33 @@ impl Asker {
         let asked = Checked { last: mcp.sent_at(), ..Checked::clone(checked) };
         let known = timeout(UNTIL + absent, self.until_known(&mcp, &asked)).await;
         let Ok(Some((how, _))) = known else { return };
-        let run = self.open_run(&asked, asked.own).await;
+        let run = self.open_run(&mcp, &asked, asked.own).await;
         if run.as_ref().is_some_and(|(it, _)| it.question.nonce != asked.question.nonce) {
             return;
         }
-        let claim = run.map(|(_, fence)| Claim { fence, in_store: true, is_brief: asked.is_brief });
-        let owed = PendingAnswer { claim, equals: mcp.trace.equals, ..Default::default() };
-        self.link.resolve(&owed, self.kept(&Checked { is_brief: false, ..asked }, how));
+        mcp.trace.equals.iter().for_each(|it| self.link.unknowns.ended_late(it, &how));
+        if let Some((_, run)) = run {
+            self.link.settle_now(run, self.kept(&asked.question, how)).await;
+        }
     }
 
     /// The run that the record of this key is open for, and what is asked about it.
-    async fn open_run(&self, of: &Checked, key: Option<Key>) -> Option<(Checked, FencingToken)> {
+    async fn open_run(
+        &self,
+        mcp: &McpCall,
+        of: &Checked,
+        key: Option<Key>,
+    ) -> Option<(Checked, FencingToken)> {
         let key = key?;
         let record = self.link.record(&key).await?;
-        if !matches!(record.state, RecordState::Unknown | RecordState::Inflight) {
-            return None;
-        }
-        let question = serde_json::from_str(record.request.about.get(NOTED)?).ok()?;
-        let (own, last) = (Some(key), record.updated_at_ms);
+        let question: Question = serde_json::from_str(record.request.about.get(NOTED)?).ok()?;
+        let (own, sent_at) = (Some(key), mcp.sent_at());
+        let is_own = question.nonce == of.question.nonce;
+        let last = match record.state {
+            RecordState::Unknown | RecordState::Inflight if is_own => sent_at,
+            RecordState::Unknown => record.updated_at_ms.max(sent_at),
+            _ => return None,
+        };
         let asked = Checked { question, own, last, ..Checked::clone(of) };
         Some((asked, FencingToken { key, epoch: record.epoch }))
     }
@@ -174,10 +185,12 @@ impl Asker {
         let query = Query { selector, state: StateFilter::Any };
         let Ok(found) = store.listing(&query, MOST_RECORDS, true).await else { return true };
         found.records.len() == MOST_RECORDS
+            || !found.unreadable.is_empty()
             || found.records.iter().any(|record| {
                 let noted = record.request.about.get(NOTED);
                 let other = noted.and_then(|noted| serde_json::from_str::<Question>(noted).ok());
-                record.state != RecordState::Cancelled
+                record.tool == asked.tool.tool.full_name()
+                    && record.state != RecordState::Cancelled
                     && other.is_some_and(|other| other.is_twin_of(&asked.question))
             })
     }

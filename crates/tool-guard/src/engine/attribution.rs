@@ -32,7 +32,6 @@ impl ClientLog {
 
     /// Adds to the call what its client says about its model.
     pub(crate) fn attribute(&self, parts: &mut CallParts, said: &Said) {
-        self.know(said.client.as_deref());
         parts.model = said.model.as_deref().map(|model| shortened(model).into());
     }
 
@@ -41,11 +40,9 @@ impl ClientLog {
         self.file.flush(PATIENCE);
     }
 
-    /// The client has said its name, if it did.
-    pub(crate) fn know(&self, client: Option<&str>) {
-        let Some(client) = client else { return };
-        let client = shortened(client);
-        *lock(&self.client) = Some(client);
+    /// The client has said its name.
+    pub(crate) fn know(&self, client: &str) {
+        *lock(&self.client) = Some(shortened(client));
     }
 }
 
@@ -78,15 +75,12 @@ mod tests {
         let known = || log.client.lock().unwrap().clone();
         let hear = |line: &str| {
             let jsonrpc::Line::One(message) = jsonrpc::read(line.as_bytes()) else { panic!() };
-            log.know(params::initializes(&message).as_deref());
+            params::initializes(&message).iter().for_each(|client| log.know(client));
         };
         let attributed = |client: Option<&str>, model: &str| {
             let mut parts = CallParts::new("read", Json::empty_object());
-            let said = Said {
-                client: client.map(Into::into),
-                model: Some(model.into()),
-                ..Said::default()
-            };
+            client.into_iter().for_each(|client| log.know(client));
+            let said = Said { model: Some(model.into()), ..Said::default() };
             log.attribute(&mut parts, &said);
             parts.model
         };

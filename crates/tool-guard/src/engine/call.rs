@@ -26,7 +26,7 @@ pub(crate) struct McpCall {
     pub(super) id_range: Range<usize>,
     pub(super) token: Option<(Token, Range<usize>)>,
     pub(super) own_id_used: AtomicBool,
-    /// When its last attempt was sent, in milliseconds since 1970.
+    /// When its last attempt was sent, in milliseconds since 1970, if it can be asked about.
     pub(super) sent_at: AtomicU64,
     /// Whether another open request of the client's has its id.
     pub(crate) is_id_taken: bool,
@@ -143,7 +143,9 @@ impl McpCall {
 
     /// An attempt is sent now.
     pub(super) fn send(&self) {
-        self.sent_at.store(SystemClock.unix_ms(), Ordering::Relaxed);
+        if self.checked.is_some() {
+            self.sent_at.store(SystemClock.unix_ms(), Ordering::Relaxed);
+        }
     }
 
     pub(super) fn sent_at(&self) -> u64 {

@@ -39,6 +39,9 @@ pub(crate) struct Question {
     pub(crate) args: Map<String, Value>,
     /// What the members of an element must be, in the order of the check's.
     pub(crate) values: Vec<Value>,
+    /// Its record ends with it, since its weak id may name another call then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_brief: bool,
 }
 
 /// A call of a tool with a check.
@@ -48,8 +51,6 @@ pub(crate) struct Checked {
     pub(crate) question: Question,
     /// The key of its record.
     pub(crate) own: Option<Key>,
-    /// Its record ends with it, since its weak id may name another call then.
-    pub(crate) is_brief: bool,
     /// When its last attempt was sent, in milliseconds since 1970.
     pub(crate) last: u64,
 }
@@ -77,7 +78,7 @@ impl Question {
         let args = check.args.iter().map(|(name, at)| Some((name.to_string(), value(at)?)));
         let values = check.matches.iter().map(|(_, at)| value(at));
         let (args, values) = (args.collect::<Option<_>>()?, values.collect::<Option<_>>()?);
-        let question = Self { nonce, since, args, values };
+        let question = Self { nonce, since, args, values, is_brief: false };
         (serde_json::to_string(&question).ok()?.len() <= MOST).then_some(question)
     }
 
@@ -146,10 +147,9 @@ pub(crate) fn judge(
     let is_due = |after| now.saturating_sub(last) >= millis(after);
     let is_whole = || {
         let at = check.found.to_string();
-        is_plain(&document, "", &|it| {
+        is_plain(&document, "", &|name, it| {
             document.pointer(&at).is_some_and(|found| std::ptr::eq(found, it))
-                || asked.values.contains(it)
-                || asked.args.values().any(|arg| arg == it)
+                || asked.args.get(name) == Some(it)
         })
     };
     match ran[..] {
@@ -165,10 +165,10 @@ pub(crate) fn judge(
 
 /// Whether nothing else in an answer can say that something is missing in it: what else it has is empty, as `is_known`
 /// says, or a success.
-fn is_plain(value: &Value, name: &str, is_known: &dyn Fn(&Value) -> bool) -> bool {
+fn is_plain(value: &Value, name: &str, is_known: &dyn Fn(&str, &Value) -> bool) -> bool {
     let says_success = matches!(name, "ok" | "success");
     match value {
-        it if is_known(it) => true,
+        it if is_known(name, it) => true,
         Value::Null => true,
         Value::Bool(said) => *said == says_success,
         Value::Number(number) => number.as_u64() == Some(0),
@@ -278,15 +278,14 @@ impl Checked {
         let tool = call.parts().manifest.clone()?;
         let params = call.parts().params.get();
         let (since, nonce) = (SystemClock.unix_ms(), fastrand::u64(..));
-        let Some(question) = Question::of(tool.check.as_ref()?, params, since, nonce) else {
-            let (tool, why) =
-                (tool.tool.name(), "the call lacks a param that it names, or they are too long");
-            tracing::info!(target: TARGET, event = "check_undecided", tool, why);
+        let Some(mut question) = Question::of(tool.check.as_ref()?, params, since, nonce) else {
+            let why = "the call lacks a param that it names, or they are too long";
+            tracing::info!(target: TARGET, event = "check_undecided", tool = tool.tool.name(), why);
             return None;
         };
         let about = &call.parts().idempotency;
-        let is_brief = about.ttls.done == Some(Duration::ZERO);
-        Some(Self { tool, question, own: about.id.map(|id| id.key), is_brief, last: since })
+        question.is_brief = about.ttls.done == Some(Duration::ZERO);
+        Some(Self { tool, question, own: about.id.map(|id| id.key), last: since })
     }
 
     /// How to ask about it.
@@ -297,7 +296,7 @@ impl Checked {
 
 /// Calls that were made within the last minutes, and what can be asked about them: an effect is of one of them.
 #[derive(Debug, Default)]
-pub(crate) struct Made(Mutex<VecDeque<(Box<str>, Question)>>);
+pub(crate) struct Made(Mutex<VecDeque<Arc<Checked>>>);
 
 impl Made {
     /// How many are kept, and for how long in milliseconds.
@@ -305,24 +304,24 @@ impl Made {
     const DURING: u64 = 3_600_000;
 
     /// A call is made.
-    pub(crate) fn begin(&self, Checked { tool, question, .. }: &Checked) {
+    pub(crate) fn begin(&self, call: &Arc<Checked>) {
         let mut made = lock(&self.0);
-        let is_old = |it: &(Box<str>, Question)| it.1.since + Self::DURING < question.since;
+        let is_old = |it: &Arc<Checked>| it.question.since + Self::DURING < call.question.since;
         while made.len() >= Self::MOST || made.front().is_some_and(is_old) {
             made.pop_front();
         }
-        made.push_back((tool.tool.name().into(), question.clone()));
+        made.push_back(call.clone());
     }
 
     /// The call did not run.
     pub(crate) fn did_not_run(&self, question: &Question) {
-        lock(&self.0).retain(|(_, made)| made.nonce != question.nonce);
+        lock(&self.0).retain(|made| made.question.nonce != question.nonce);
     }
 
     /// Whether another call of this tool was made whose effect is like that of this one.
     pub(crate) fn has_twin(&self, Checked { tool, question, .. }: &Checked) -> bool {
-        let made = lock(&self.0);
-        made.iter().any(|(name, other)| **name == *tool.tool.name() && other.is_twin_of(question))
+        let is_of_tool = |made: &Checked| made.tool.tool.name() == tool.tool.name();
+        lock(&self.0).iter().any(|it| is_of_tool(it) && it.question.is_twin_of(question))
     }
 }
 

@@ -239,6 +239,7 @@ impl Guard {
             ServerLink::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
         (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());
         wire.timeouts = Some(self.timeouts.clone());
+        wire.refusals = Some(self.refusals.clone());
         wire.gives_late &= !self.host_runs;
         wire.keeps_answers = self.keeps_answers;
         wire.others = client.others().to_vec();
@@ -248,7 +249,6 @@ impl Guard {
         let mut proxy = Proxy::new(self.mode, wire, stack, client, effects);
         (proxy.host_runs, proxy.watching) = (self.host_runs, self.watching.clone());
         proxy.equal_calls = self.equal_calls.clone();
-        proxy.refusals = Some(self.refusals.clone());
         proxy.server = self.label.as_str().into();
         proxy
     }
@@ -270,7 +270,7 @@ impl Guard {
             (self.watching.clone(), self.label.clone(), SystemClock.unix_ms());
         let mode = format!("{:?}", self.mode).to_lowercase();
         let document = move || {
-            let guard = json!({
+            let mut guard = json!({
                 "pid": process::id(),
                 "version": env!("CARGO_PKG_VERSION"),
                 "server": server,
@@ -281,7 +281,6 @@ impl Guard {
             });
             let admin = admin.clone();
             async move {
-                let mut guard = guard;
                 guard["state"] = admin.state().await;
                 guard
             }

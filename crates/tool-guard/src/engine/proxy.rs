@@ -54,8 +54,6 @@ pub(crate) struct Proxy {
     /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
     /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
     pub(super) host_runs: bool,
-    /// Tells of calls that no stack hears of, as of those that one refuses.
-    pub(super) refusals: calls::Refusals,
     /// Hears of the calls.
     pub(super) watching: Watching,
     /// The calls in flight.
@@ -98,7 +96,6 @@ impl Proxy {
             client,
             effects,
             host_runs: false,
-            refusals: None,
             watching: Watching::default(),
             requests: Requests::default(),
             key: None,
@@ -313,7 +310,6 @@ impl Proxy {
             return self.refuse(raw.get(), CONNECTION_CLOSED, CLOSED);
         }
         if let Some(client) = params::initializes(message) {
-            self.watching.know(Some(&client));
             self.know_client(client);
         }
         let (place, is_list) = (jsonrpc::range(line, raw), method == "tools/list");

@@ -27,7 +27,7 @@ use tokio::{
 };
 use tool_reliability::{
     idempotency::{DedupeRecord, DerivedKeys, Handle, LateEnd, Resolution, StoreHandle},
-    telemetry::TARGET,
+    telemetry::{TARGET, TelemetryLayer},
 };
 use tower_service::Service;
 use tr_core::{
@@ -56,6 +56,8 @@ pub(crate) struct ServerLink {
     pub(crate) others: Vec<Digest>,
     /// Hears of attempts that timed out, which only this service knows: progress prolongs them.
     pub(crate) timeouts: Option<Arc<dyn Observer>>,
+    /// Tells of calls that the stack does not hear of, as of those that it refuses.
+    pub(crate) refusals: Option<TelemetryLayer>,
 }
 
 /// How an attempt ends.
@@ -71,7 +73,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct LinkState {
     pub(crate) in_flight: InFlight,
-    limits: Limits,
+    pub(super) limits: Limits,
     /// Lines for the server, in order.
     pub(crate) outbox: Vec<Outgoing>,
     /// Whether the proxy has sent the line already, since calls are only watched.
@@ -98,17 +100,17 @@ impl ServerLink {
         let state = Mutex::new(state);
         let derived = !matches!(keys, DerivedKeys::Off);
         let unknowns = Arc::default();
-        let (compares, gives_late, others, timeouts) = (false, !observe, Vec::new(), None);
         Self {
             state,
             records,
             unknowns,
             derived,
-            compares,
-            gives_late,
+            compares: false,
+            gives_late: !observe,
             keeps_answers: true,
-            others,
-            timeouts,
+            others: Vec::new(),
+            timeouts: None,
+            refusals: None,
         }
     }
 
@@ -161,9 +163,7 @@ impl ServerLink {
 
     /// Settles a given-up call of which it is known now how it ended.
     pub(crate) fn resolve(&self, owed: &PendingAnswer, how: Resolution<ToolOutcome>) {
-        if let Some(equals) = &owed.equals {
-            self.unknowns.ended_late(equals, &how);
-        }
+        owed.equals.iter().for_each(|equals| self.unknowns.ended_late(equals, &how));
         let Some(Claim { fence, in_store, is_brief }) = owed.claim else { return };
         match self.store().filter(|_| in_store) {
             Some(store) => drop(tokio::spawn(settle_in_store(store, fence, how))),
@@ -178,11 +178,13 @@ impl ServerLink {
 
     /// Settles a run whose end is known now, before anybody learns of it.
     pub(crate) async fn settle_now(&self, run: FencingToken, how: Resolution<ToolOutcome>) {
-        match self.store() {
-            Some(store) => settle_in_store(store, run, how).await,
-            // Settled already, or gone.
-            None => drop(self.records.settle_run(&run.key, run.epoch, how)),
+        if let Some(store) = self.store()
+            && !store.record(&run.key).await.is_ok_and(|it| it.is_none())
+        {
+            return settle_in_store(store, run, how).await;
         }
+        // Settled already, or gone.
+        let _ = self.records.settle_run(&run.key, run.epoch, how);
     }
 
     /// The late success of an equal call, of which the client knows only that it may have run. A call that is not recorded
@@ -253,11 +255,11 @@ async fn settle_in_store(
         match store.settle_late(&fence.key, fence.epoch, how.clone()).await {
             Ok(LateEnd::InFlight) | Err(_) => sleep(SETTLE_AGAIN).await,
             Ok(LateEnd::Corrected) => {
-                let why = "a person had recorded that the call did not run, and the server has answered it: the answer is recorded, and a repeat does not run";
+                let why = "it was recorded that the call did not run, and the server has answered it: the answer is recorded, and a repeat does not run";
                 return tracing::warn!(target: TARGET, event = "settlement_corrected", record, why);
             }
             Ok(LateEnd::ClaimedAgain) => {
-                let why = "a person had recorded that the call did not run, it was repeated, and the server has answered the first call: it may have run twice";
+                let why = "it was recorded that the call did not run, it was repeated, and the server has answered the first call: it may have run twice";
                 return tracing::error!(target: TARGET, event = "may_have_run_twice", record, why);
             }
             // Settled already, or gone.

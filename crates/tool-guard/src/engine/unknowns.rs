@@ -79,6 +79,13 @@ enum Who {
     Known(Key),
 }
 
+impl Equals {
+    /// The equal call under this key.
+    pub(super) fn of(self, key: Key) -> Self {
+        Self { who: Who::Known(key), ..self }
+    }
+}
+
 impl Who {
     const FIRST: Self = Self::Numbered(0);
     const LAST: Self = Self::Known(Key::from_bytes([u8::MAX; 32]));
@@ -254,20 +261,16 @@ impl Unknowns {
         }
     }
 
-    /// Whether the caller of this one made the equal call under this key; `None` for a call of another process.
-    pub(super) fn is_its_caller(&self, equals: &Equals, key: Key) -> Option<bool> {
-        let caller = lock(&self.calls).get(&(equals.key, Who::Known(key)))?.caller?;
-        Some(caller == (equals.owner, equals.reader))
+    /// Whether another caller made the call in this process.
+    pub(super) fn is_anothers(&self, call: &Equals) -> bool {
+        let all = lock(&self.calls);
+        let caller = all.get(&(call.key, call.who)).and_then(|since| since.caller);
+        caller.is_some_and(|caller| caller != (call.owner, call.reader))
     }
 
-    /// Registers how the equal call under this key ended, of the same caller, whose next equal call gets its answer.
-    pub(super) fn found_out(&self, equals: &Equals, key: Key, how: &Resolution<ToolOutcome>) {
-        self.ended_late(&Equals { who: Who::Known(key), ..*equals }, how);
-    }
-
-    /// Registers that the caller gets the end of the call under this key.
-    pub(super) fn is_over(&self, equals: &Equals, key: Key) {
-        self.forget(equals.key, Who::Known(key), |_| true);
+    /// Registers that its caller learns whether the call ran.
+    pub(super) fn is_over(&self, call: &Equals, ran: bool) {
+        if ran { self.settled(call) } else { self.forget(call.key, call.who, |_| true) }
     }
 
     /// Registers that the caller has got the end of the call, from a repeat of it.

@@ -58,13 +58,6 @@ impl Watching {
         }
     }
 
-    /// The client has said its name in `initialize`, if it did.
-    pub(crate) fn know(&self, client: Option<&str>) {
-        if let Some(log) = &self.attribution {
-            log.know(client);
-        }
-    }
-
     /// Adds to the call what its client says about its model.
     pub(crate) fn attribute(&self, parts: &mut CallParts, said: &Said) {
         if let Some(log) = &self.attribution {
@@ -91,17 +84,17 @@ impl Watching {
 
     /// A client has said its name, as `name/version`.
     pub(crate) fn know_client(&self, name: &str) {
-        if let Some(counts) = &self.counts {
-            let mut clients = lock(&counts.clients);
-            if clients.len() < MOST_NAMED {
-                clients.insert(name.into());
-            }
+        self.attribution.iter().for_each(|log| log.know(name));
+        let Some(counts) = &self.counts else { return };
+        let mut clients = lock(&counts.clients);
+        if !clients.contains(name) && clients.len() < MOST_NAMED {
+            clients.insert(name.into());
         }
     }
 
     /// What was counted until now.
     pub(crate) fn shown(&self) -> Value {
-        self.counts.as_ref().map_or(Value::Null, |counts| counts.shown())
+        json!(self.counts.as_deref())
     }
 
     /// Logs the summary, and writes the rest of the attribution log, after all calls have ended.
@@ -129,7 +122,7 @@ pub(crate) struct Counts {
     /// By the code of the refusal; there are few codes.
     refused: Mutex<BTreeMap<Box<str>, u64>>,
     clients: Mutex<BTreeSet<Box<str>>>,
-    #[serde(skip)]
+    /// By the tool's name.
     tools: Mutex<BTreeMap<Box<str>, ToolCounts>>,
 }
 
@@ -143,7 +136,6 @@ const SHOWN: usize = 160;
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolCounts {
-    tool: Box<str>,
     calls: u64,
     failed: u64,
     /// Since its last success.
@@ -186,20 +178,13 @@ impl Counts {
         );
     }
 
-    fn shown(&self) -> Value {
-        let mut shown = serde_json::to_value(self).unwrap_or_default();
-        shown["tools"] = json!(lock(&self.tools).values().collect::<Vec<_>>());
-        shown
-    }
-
     /// Counts the end of a call that was sent, by its tool.
     fn count_tool(&self, tool: &str, end: &Result<ToolOutcome, BoxError>) {
         let mut tools = lock(&self.tools);
-        if tools.len() >= MOST_NAMED && !tools.contains_key(tool) {
-            return;
+        if !tools.contains_key(tool) && tools.len() < MOST_NAMED {
+            tools.insert(tool.into(), ToolCounts::default());
         }
-        let new = || ToolCounts { tool: tool.into(), ..ToolCounts::default() };
-        let counts = tools.entry(tool.into()).or_insert_with(new);
+        let Some(counts) = tools.get_mut(tool) else { return };
         counts.calls += 1;
         let failure = match end {
             Ok(outcome) => outcome.error().map(|error| error.message.to_string()),

@@ -177,7 +177,7 @@ impl<B: Backend> HttpDoor<B> {
             }
             (Some("initialize"), _) => {
                 let (begun, client) = (Instant::now(), params::initializes(&read));
-                self.guard.watching.know(client.as_deref());
+                client.iter().for_each(|client| self.guard.watching.know_client(client));
                 let answer = self.behind.other(Request::from_parts(head, body.clone())).await;
                 let begins = Via::at(&self.guard.server, None, answer.headers());
                 if let Some(session) = begins.session {

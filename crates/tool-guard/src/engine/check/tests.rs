@@ -174,6 +174,8 @@ fn an_answer_that_may_not_be_whole_shows_no_absence() {
     for part in [
         r#"{"ok":false,"error":"database unavailable","payments":[]}"#,
         r#"{"ok":false,"payments":[]}"#,
+        r#"{"remaining":42,"payments":[]}"#,
+        r#"{"missing":"A1","payments":[]}"#,
         r#"{"status":"error","payments":[]}"#,
         r#"{"payments":[],"has_more":"true"}"#,
         r#"{"payments":[],"total":"7"}"#,

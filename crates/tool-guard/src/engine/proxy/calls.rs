@@ -12,16 +12,12 @@ use tokio::{
     task::{coop::unconstrained, yield_now},
     time::{Instant, Sleep, sleep_until},
 };
-use tool_reliability::telemetry::TelemetryLayer;
 use tr_core::{BoxError, ToolOutcome};
 
 /// A call's end, with the call.
 pub(crate) type Finished = (Arc<McpCall>, Repeatable, Result<ToolOutcome, BoxError>);
 
 type Running = Pin<Box<dyn Future<Output = Finished> + Send>>;
-
-/// Tells of calls that no stack hears of, if anything does.
-pub(in crate::engine) type Refusals = Option<TelemetryLayer>;
 
 /// The calls in flight.
 pub(crate) struct Calls {

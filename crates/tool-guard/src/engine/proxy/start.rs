@@ -1,5 +1,5 @@
 //! The start of a call: its identity, the calls that block it, and its record.
-use super::{Finished, Proxy, calls::Refusals};
+use super::{Finished, Proxy};
 use crate::engine::{
     asking::Asker,
     check::Checked,
@@ -10,6 +10,7 @@ use crate::engine::{
     options::Mode,
     request::Request,
     server_key,
+    tool::ServerLink,
     unknown_records::{self, ALIKE},
     unknowns::{BlockedByEqual, Trace},
     warnings::Repeatable,
@@ -121,7 +122,6 @@ impl Proxy {
         let named = own.filter(|_| call.is_identified() || self.client.is_over_http());
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let asker = mcp.checked.is_some().then(|| self.asker());
-        let refusals = self.refusals.clone();
         let is_in_conversation = self.client.is_in_conversation(&call);
         let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
         let run = async move {
@@ -145,7 +145,7 @@ impl Proxy {
                     let barred = barred.of(&call);
                     barred.log(call.parts().tool.full_name());
                     again = asker.as_ref().map(|_| (call.clone(), stack.clone()));
-                    refused(refusals, call, barred.into()).await
+                    refused(&wire, call, barred.into()).await
                 }
                 Ok(None) => {
                     let record = match own {
@@ -162,7 +162,7 @@ impl Proxy {
                         None => stack.oneshot(call).await,
                     }
                 }
-                Err(why) => refused(refusals, call, why.into()).await,
+                Err(why) => refused(&wire, call, why.into()).await,
             };
             server_key::settle(&wire, &mcp, &mut end).await;
             if let Some((asker, (call, stack))) = asker.zip(again) {
@@ -266,8 +266,8 @@ impl Proxy {
 }
 
 /// Refuses a call without the stack, so that spans, metrics and log have it all the same.
-fn refused(refusals: Refusals, call: ToolCall, why: BoxError) -> BoxFuture<End> {
-    let Some(refusals) = refusals else { return Box::pin(ready(Err(why))) };
+fn refused(wire: &ServerLink, call: ToolCall, why: BoxError) -> BoxFuture<End> {
+    let Some(refusals) = &wire.refusals else { return Box::pin(ready(Err(why))) };
     let mut why = Some(why);
     let refusal = service_fn(move |_: ToolCall| ready(Err(why.take().expect("one call"))));
     Box::pin(refusals.layer(refusal).oneshot(call))

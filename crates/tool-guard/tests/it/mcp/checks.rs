@@ -213,6 +213,32 @@ fn an_effect_is_not_taken_for_that_of_an_equal_call() {
     assert_eq!(shop.paid(), 1);
 }
 
+/// A weak id, which may name another call later, keeps nothing that has ended; another's record keeps it all the same.
+#[test]
+fn what_a_weak_id_finds_out_lets_nothing_run_twice() {
+    let weak = |id: u32| json!({ "claudecode/toolUseId": format!("functions.pay:{id}") });
+    for (first, second, options) in [
+        (weak(0), weak(0), &["--records", "memory"][..]),
+        (weak(0), weak(0), &[]),
+        (weak(0), weak(1), &[]),
+        (by_model(1), weak(0), &[]),
+        (by_model(1), weak(0), &["--records", "memory"]),
+    ] {
+        let mut shop = Shop::new("", options);
+        // What shows it is found only by the next call.
+        shop.set("page");
+        shop.set("dies");
+        assert!(shop.pay(1, first.clone()).contains("may have run"));
+        shop.unset("page");
+        let told = shop.pay(2, second.clone());
+        assert!(told.contains("[SETTLED]"), "{first} {second} {told}");
+        if first != second && first != weak(0) {
+            assert!(shop.pay(3, first.clone()).contains("[SETTLED]"), "{first} {second}");
+        }
+        assert_eq!(shop.paid(), 1, "{first} {second}");
+    }
+}
+
 #[test]
 fn absence_lets_it_run_again_only_where_that_is_declared() {
     for (declared, again) in [("absent_after = \"1s\"\n", true), ("", false)] {
