@@ -14,7 +14,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{UnixListener, UnixStream},
     task::JoinHandle,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 /// The longest path that a socket's address can have on every system.
@@ -43,13 +43,17 @@ impl OwnSocket {
     where
         F: Future<Output = Value> + Send,
     {
-        let path = folder.join(format!("{}.sock", process::id()));
+        // Guards in several containers may share the folder and have one number.
+        let path = folder.join(format!("{}-{:08x}.sock", process::id(), fastrand::u32(..)));
         make_folder(&path)?;
-        // Of a process that had the same number.
-        let _ = fs::remove_file(&path);
-        let listener = at(&path, |path| UnixListener::bind(path))?;
+        let listener = UnixListener::bind(&short(&path)?.0)?;
         let task = tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
+            loop {
+                let Ok((mut stream, _)) = listener.accept().await else {
+                    // There are too many open files, for example.
+                    sleep(PATIENCE).await;
+                    continue;
+                };
                 let text = document().await.to_string();
                 let _ = timeout(PATIENCE, stream.write_all(text.as_bytes())).await;
             }
@@ -85,7 +89,8 @@ pub(crate) async fn documents(folder: &Path) -> io::Result<Vec<Value>> {
             // It has ended meanwhile.
             Ok(Err(_)) => {}
             Err(_) => {
-                let pid = path.file_stem().map(|name| name.to_string_lossy());
+                let name = path.file_stem().unwrap_or_default().to_string_lossy();
+                let pid = name.split_once('-').map_or(&*name, |(pid, _)| pid);
                 found.push(json!({ "pid": pid, "answers": false }));
             }
         }
@@ -94,21 +99,22 @@ pub(crate) async fn documents(folder: &Path) -> io::Result<Vec<Value>> {
 }
 
 async fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let stream = at(path, |path| std::os::unix::net::UnixStream::connect(path))?;
-    stream.set_nonblocking(true)?;
+    let (path, _folder) = short(path)?;
     let mut document = Vec::new();
-    UnixStream::from_std(stream)?.take(MOST).read_to_end(&mut document).await?;
+    UnixStream::connect(path).await?.take(MOST).read_to_end(&mut document).await?;
     Ok(document)
 }
 
-/// Uses a socket's path, by way of its open folder if it is too long.
-fn at<T>(path: &Path, open: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return open(path) };
-    if path.as_os_str().len() <= LONGEST {
-        return open(path);
+/// A socket's path, by way of its folder, which must stay open, if it is too long.
+fn short(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) if path.as_os_str().len() > LONGEST => {
+            let folder = File::open(folder)?;
+            let number = folder.as_raw_fd().to_string();
+            Ok((Path::new("/proc/self/fd").join(number).join(name), Some(folder)))
+        }
+        _ => Ok((path.into(), None)),
     }
-    let folder = File::open(folder)?;
-    open(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
 }
 
 #[cfg(test)]
