@@ -6,7 +6,6 @@
 mod wire {
     pub(crate) mod batch;
     pub(crate) mod elements;
-    pub(crate) mod guess;
     pub(crate) mod jsonrpc;
     pub(crate) mod lines;
     pub(crate) mod mark;
@@ -19,11 +18,10 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use wire::{
     batch,
-    guess::Guess,
     jsonrpc::{self, Line, Token},
     lines::{Item, Lines},
     mark,
-    scan::IdScan,
+    scan::{Guess, IdScan},
 };
 
 fuzz_target!(|bytes: &[u8]| {
