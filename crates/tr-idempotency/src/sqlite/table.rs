@@ -194,41 +194,49 @@ impl<'c> Table<'c> {
         let mut insert = self.prepare(concat!(
             "INSERT INTO calls (",
             columns!(),
-            ") VALUES (:key, :digest, :mutating, :state, :epoch, \
-             :owner, :version, :runs, :claimed_at, :changed_at, :until, :unknown_ttl, :tool, \
-             :session, :notes, :body, :holder, :over_ran)"
+            ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ))?;
         let Stored { key, record, tool, session, notes, .. } = stored;
-        insert.execute(named_params! {
-            ":key": key.as_bytes(), ":digest": record.digest.as_bytes(),
-            ":mutating": record.mutating, ":state": record.state.phase().as_str(),
-            ":epoch": record.token.epoch.cast_signed(),
-            ":owner": record.token.owner.cast_signed(),
-            ":version": record.version.cast_signed(), ":runs": record.runs,
-            ":claimed_at": time(record.claimed_at), ":changed_at": time(record.changed_at),
-            ":until": time(record.until), ":unknown_ttl": time(record.unknown_ttl),
-            ":tool": tool, ":session": session, ":notes": notes, ":body": record.state.body(),
-            ":holder": self.owners.map(|owners| owners.own),
-            ":over_ran": time(self.times.over_ran(record)),
-        })?;
+        insert.execute(params![
+            key.as_bytes(),
+            record.digest.as_bytes(),
+            record.mutating,
+            record.state.phase().as_str(),
+            record.token.epoch.cast_signed(),
+            record.token.owner.cast_signed(),
+            record.version.cast_signed(),
+            record.runs,
+            time(record.claimed_at),
+            time(record.changed_at),
+            time(record.until),
+            time(record.unknown_ttl),
+            tool,
+            session,
+            notes,
+            record.state.body(),
+            self.owners.map(|owners| owners.own),
+            time(self.times.over_ran(record)),
+        ])?;
         Ok(())
     }
 
     /// Writes the fields that change with the state.
     pub(super) fn update(&self, key: &Key, record: &StoredRecord) -> Result<()> {
         let mut update = self.prepare(
-            "UPDATE calls SET state = :state, epoch = :epoch, owner = :owner, version = :version, \
-             changed_at = :changed_at, until = :until, body = :body, over_ran = :over_ran \
-             WHERE key = :key",
+            "UPDATE calls SET state = ?2, epoch = ?3, owner = ?4, version = ?5, changed_at = ?6, \
+             until = ?7, body = ?8, over_ran = ?9 WHERE key = ?1",
         )?;
-        update.execute(named_params! {
-            ":key": key.as_bytes(), ":state": record.state.phase().as_str(),
-            ":epoch": record.token.epoch.cast_signed(),
-            ":owner": record.token.owner.cast_signed(),
-            ":version": record.version.cast_signed(), ":changed_at": time(record.changed_at),
-            ":until": time(record.until), ":body": record.state.body(),
-            ":over_ran": time(self.times.over_ran(record)),
-        })?;
+        update.execute(params![
+            key.as_bytes(),
+            record.state.phase().as_str(),
+            record.token.epoch.cast_signed(),
+            record.token.owner.cast_signed(),
+            record.version.cast_signed(),
+            time(record.changed_at),
+            time(record.until),
+            record.state.body(),
+            time(self.times.over_ran(record)),
+        ])?;
         Ok(())
     }
 
