@@ -93,10 +93,10 @@ impl Asker {
             None => return Some(end),
         };
         let since = SystemClock.unix_ms().saturating_sub(checked.question.since);
-        let left =
-            (self.link.lock().limits.idle + AT_LEAST).saturating_sub(Duration::from_millis(since));
-        let left = left.clamp(AT_LEAST, WHILE_WAITED_FOR);
-        let known = timeout(left, self.until_known(mcp, &asked)).await;
+        let left = self.link.lock().limits.idle + AT_LEAST;
+        let left = left.saturating_sub(Duration::from_millis(since));
+        let known = self.until_known(mcp, &asked);
+        let known = timeout(left.clamp(AT_LEAST, WHILE_WAITED_FOR), known).await;
         let Ok(Some((how, said))) = known else { return Some(end) };
         let ran = !matches!(how, Resolution::DidNotRun);
         call.iter().for_each(|call| unknowns.is_over(call, ran));

@@ -93,11 +93,10 @@ impl Selection {
 
     pub(super) fn params<'p>(
         &'p self,
-        [now, ran]: &'p [i64; 2],
+        times: &'p [(&'static str, i64)],
     ) -> Vec<(&'static str, &'p dyn ToSql)> {
-        let mut params: Vec<(_, &dyn ToSql)> = vec![(":now", now), (":ran", ran)];
-        params.extend(self.params.iter().map(|(name, value)| (*name, value as &dyn ToSql)));
-        params
+        let own = self.params.iter().map(|(name, value)| (*name, value as &dyn ToSql));
+        times.iter().map(|(name, time)| (*name, time as &dyn ToSql)).chain(own).collect()
     }
 }
 

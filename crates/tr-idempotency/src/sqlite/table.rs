@@ -14,7 +14,7 @@ use std::time::Duration;
 use tr_core::{DedupeScope, canonical::Key};
 use tr_sqlite::{
     Result,
-    rusqlite::{CachedStatement, Connection, OptionalExtension, Row, named_params, params},
+    rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params},
 };
 
 /// The record has expired, in terms of the index. One whose state this version does not know may be that of a
@@ -83,11 +83,9 @@ pub(super) fn end_dead_leases(table: &Table<'_>) -> Result<()> {
     let held = held.query_map([time(table.now)], |row| row.get(0))?;
     let held = held.collect::<std::result::Result<Vec<i64>, _>>()?;
     for dead in held.into_iter().filter(|owner| owners.is_dead(*owner)) {
-        let mut end = table.prepare(
-            "UPDATE calls SET until = ?1 WHERE state = 'inflight' AND until > ?1 \
-             AND holder = ?2",
-        )?;
-        end.execute(params![time(table.now), dead])?;
+        let end =
+            "UPDATE calls SET until = ?1 WHERE state = 'inflight' AND until > ?1 AND holder = ?2";
+        table.prepare(end)?.execute(params![time(table.now), dead])?;
     }
     Ok(())
 }
@@ -100,8 +98,7 @@ pub(super) fn state_counts(table: &Table<'_>) -> Result<Vec<StateCount>> {
          sum(state = 'inflight' AND until <= :now), max(until - changed_at) \
          FROM calls WHERE over_at > :now OR over_ran > :ran GROUP BY 1, 2, 3",
     )?;
-    let [now, ran] = table.params();
-    let mut rows = counts.query(named_params! { ":now": now, ":ran": ran })?;
+    let mut rows = counts.query(&table.times()[..])?;
     let mut counts = Vec::new();
     while let Some(row) = rows.next()? {
         let is_global: bool = row.get(1)?;
@@ -242,16 +239,16 @@ impl<'c> Table<'c> {
 
     /// Deletes the record of this key; `false` if there is none, or it has expired.
     pub(super) fn clear(&self, key: &Key) -> Result<bool> {
-        let mut clear = self
-            .prepare("DELETE FROM calls WHERE key = ?1 RETURNING over_at > ?2 OR over_ran > ?3")?;
-        let [now, ran] = self.params();
+        let [(_, now), (_, ran)] = self.times();
+        let cleared = "DELETE FROM calls WHERE key = ?1 RETURNING over_at > ?2 OR over_ran > ?3";
+        let mut clear = self.prepare(cleared)?;
         let cleared = clear.query_row(params![key.as_bytes(), now, ran], |row| row.get(0));
         Ok(cleared.optional()?.unwrap_or(false))
     }
 
-    /// The parameters `:now` and `:ran`.
-    fn params(&self) -> [i64; 2] {
-        [time(self.now), time(self.times.ran)]
+    /// The parameters that are times.
+    fn times(&self) -> [(&'static str, i64); 2] {
+        [(":now", time(self.now)), (":ran", time(self.times.ran))]
     }
 
     /// Evicts the settled record that expires next.
@@ -274,8 +271,7 @@ impl<'c> Table<'c> {
 
     /// Runs a [`removal`], and returns how many records it deleted.
     fn removed(&self, removal: &str) -> Result<usize> {
-        let [now, ran] = self.params();
-        Ok(self.prepare(removal)?.execute(named_params! { ":now": now, ":ran": ran })?)
+        Ok(self.prepare(removal)?.execute(&self.times()[..])?)
     }
 
     /// Up to `limit` records that match, and up to `limit` of those that cannot be read, of the rows before
@@ -290,7 +286,7 @@ impl<'c> Table<'c> {
         };
         let mut list =
             self.prepare(&format!("SELECT {columns} FROM calls WHERE {}", selection.sql))?;
-        let mut rows = list.query(&*selection.params(&self.params()))?;
+        let mut rows = list.query(&*selection.params(&self.times()))?;
         let mut listing = Listing::default();
         let Listing { records, unreadable } = &mut listing;
         while records.len() < limit
@@ -316,15 +312,15 @@ impl<'c> Table<'c> {
     pub(super) fn count(&self, selection: &Selection) -> Result<u64> {
         let mut count =
             self.prepare(&format!("SELECT count(*) FROM calls WHERE {}", selection.sql))?;
-        let count =
-            count.query_row(&*selection.params(&self.params()), |row| row.get::<_, i64>(0))?;
-        Ok(count.cast_unsigned())
+        let params = self.times();
+        Ok(count
+            .query_row(&*selection.params(&params), |row| row.get(0).map(i64::cast_unsigned))?)
     }
 
     /// Deletes up to `limit` matching records, and no pinned ones.
     pub(super) fn flush(&self, selection: &Selection, limit: usize) -> Result<u64> {
         let (selected, free) = (&selection.sql, Selection::FREE);
         let mut flush = self.prepare(&removal(&format!("{selected} AND {free} LIMIT {limit}")))?;
-        Ok(flush.execute(&*selection.params(&self.params()))? as u64)
+        Ok(flush.execute(&*selection.params(&self.times()))? as u64)
     }
 }
