@@ -145,11 +145,10 @@ impl<'f> Parts<'f> {
         let at = self.start(first)..self.start(last + 1);
         let alone = self.alone(first, last);
         let before = |stretch| self.damaged.partition_point(|&damaged| damaged < stretch);
-        if alone.check(&self.check)?.found != (before(last + 1) - before(first)) as u64 {
-            return None;
-        }
-        // The model sees the stub line before the part, too, unless something hides both.
-        let stubs = first.checked_sub(1).filter(|&cut| !self.cuts[cut].is_hidden).map_or(0, |_| 1);
+        let found = (before(last + 1) - before(first)) as u64;
+        let report = alone.check(&self.check).filter(|report| report.found == found)?;
+        // The model sees the stub line before the part, too, unless something hides both, or the branch begins here.
+        let stubs = i64::from(!alone.head.is_empty() && report.places.contains(&0));
         let messages = self.messages.partition_point(|&offset| offset < at.start) as i64 - stubs;
         let Standalone { head, part, tail, .. } = &alone;
         let was = [head.as_bytes(), part, tail.as_bytes()].concat();
