@@ -30,19 +30,25 @@ pub(super) struct Outline {
 
 /// Reads a record, without the text of its message; `None` if it is no JSON. A message with more than
 /// `most` blocks, or members in a block, is not parsed.
-#[inline]
 pub(super) fn read(form: FileForm, record: &str, most: usize) -> Option<Outline> {
     // No session has others; that they are valid JSON was checked when they were split off.
     if !record.starts_with('{') {
         return Some(Outline { entry: Entry::OUTSIDE, is_own: false, is_too_much: false });
     }
-    let emptied = if record.len() > most { without_much(form, record, most) } else { None };
-    let record = emptied.as_deref().unwrap_or(record);
-    let mut outline = outline(form, record).or_else(|| whole(form, record))?;
-    if emptied.is_some() && matches!(outline.entry.what, What::Message { .. } | What::Empty(_)) {
-        (outline.entry.what, outline.is_too_much) = (What::Hidden, true);
+    if record.len() > most
+        && let Some(emptied) = without_much(form, record, most)
+    {
+        let mut outline = read(form, &emptied, usize::MAX)?;
+        if matches!(outline.entry.what, What::Message { .. } | What::Empty(_)) {
+            (outline.entry.what, outline.is_too_much) = (What::Hidden, true);
+        }
+        return Some(outline);
     }
-    Some(outline)
+    let outline = outline(form, record);
+    if outline.is_some() {
+        return outline;
+    }
+    whole(form, record)
 }
 
 /// The outline of a record that is read as a whole.

@@ -136,16 +136,12 @@ impl<R: Read> Records<R> {
                 self.part = self.cuts.last_mut().and_then(|cut| cut.next(&self.buffer));
             }
             match self.part.take() {
-                // Nearly every line is UTF-8.
-                Some(Part::Promising(at)) if str::from_utf8(&self.buffer[at.clone()]).is_ok() => {
-                    return Ok(Some(self.record(at)));
-                }
-                Some(Part::Promising(at)) => self.cuts.push(Cut::of(&self.buffer, at)),
+                Some(Part::Promising(at)) => return Ok(Some(self.record(at, true))),
                 Some(Part::Record(at)) => {
                     // All unreadable bytes are returned before the record, one run at a time.
                     let unsearched = self.looked.max(at.start)..at.end;
                     let Some((run, why)) = recover::unreadable(&self.buffer, unsearched) else {
-                        return Ok(Some(self.record(at)));
+                        return Ok(Some(self.record(at, false)));
                     };
                     self.part = Some(Part::Record(at));
                     self.looked = run.end;
@@ -161,7 +157,7 @@ impl<R: Read> Records<R> {
         }
     }
 
-    fn record(&mut self, at: Range<usize>) -> Piece<'_> {
+    fn record(&mut self, at: Range<usize>, is_promising: bool) -> Piece<'_> {
         self.looked = 0;
         let (offset, bytes) = (self.base + at.start as u64, &self.buffer[at]);
         Piece::Record(Record {
@@ -172,6 +168,8 @@ impl<R: Read> Records<R> {
             is_glued: mem::replace(&mut self.has_record, true),
             text: match str::from_utf8(bytes) {
                 Ok(text) if self.line_breaks == 0 => text.into(),
+                // No JSON, which its reader finds.
+                Err(_) if is_promising => "{".into(),
                 _ => recover::on_one_line(bytes),
             },
         })
