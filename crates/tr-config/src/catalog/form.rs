@@ -19,7 +19,7 @@ object! { strict
     /// What is known of an agent's tools.
     struct Catalog {
         ignored "$schema";
-        /// The effect of tools that declare none; `mutating` by default.
+        /// The effect of tools that declare none.
         "undeclared_effect" => undeclared_effect: Option<Effect>, Lenient<Word<Effect>> = "mutating";
         /// Defaults for the tools under `tools`. Tools that are not listed use the sections of the
         /// stack.
@@ -35,7 +35,7 @@ pub(crate) type Tools = Vec<(Box<str>, Option<Tool>)>;
 object! { strict
     /// What is known of one tool. What is absent is unknown, and left as the layers have it.
     struct Tool {
-        /// The tool's own name; the catalogue's name for it where it is absent.
+        /// The tool's own name. Default: its name in the catalogue.
         "name" => name: Option<Box<str>>, Lenient<Name>;
         /// The namespace in which the name is unique, such as `agents.tools.messaging`.
         "namespace" => namespace: Option<Box<str>>, Lenient<Name>;
@@ -43,9 +43,8 @@ object! { strict
         "action" => action: Option<Box<str>>, Lenient<Name>;
         /// Its effect.
         "effect" => effect: Option<Effect>, Lenient<Word<Effect>>;
-        /// What it can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching`
-        /// are for programs that ask: any tool may stream to callers that take chunks, and no layer
-        /// caches answers.
+        /// What it can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching` are for
+        /// programs that ask.
         "capabilities" => capabilities: Option<Vec<Capability>>, Lenient<List<Word<Capability>>>;
         /// JSON Schema of its params.
         "input_schema" => input_schema: Option<Json>, Lenient<Record>;
@@ -63,8 +62,8 @@ object! { strict
         "max_delay_ms" => max_delay: Option<Duration>, Lenient<AnySpan<0>>;
         /// Whether a repeat is safe although an earlier attempt may have run.
         "retry_safe" => retry_safe: Option<bool>, Lenient<Flag>;
-        /// Whether `tool-guard mcp` cancels a call that may change something when a client without a
-        /// session stops waiting for it; the call is of unknown outcome then. False: it goes on.
+        /// `tool-guard mcp` cancels a mutating call when a client without a session stops waiting; its
+        /// outcome is unknown then. Default: it goes on.
         "cancellable" => cancellable: Option<bool>, Lenient<Flag>;
         /// Changes to the breaker.
         "breaker" => breaker: Option<Breaker>, Lenient<Breaker>;
@@ -92,22 +91,20 @@ object! { strict
         "alternatives" => alternatives: Option<Vec<Box<str>>>, Lenient<List<Name>>;
         /// Which calls a turn starts first.
         "priority" => priority: Option<Priority>, Lenient<Word<Priority>>;
-        /// Whether its answers are looked into for failures: `ok: false`, an `error`, an exit code
-        /// other than 0, `null`; true.
+        /// Look for failures in its answers: `ok: false`, an `error`, an exit code other than 0, `null`.
+        /// Default: true.
         "silent_failures" => silent_failures: Option<bool>, Lenient<Flag>;
-        /// Whether `null` is the success of a tool that has nothing to say; false.
+        /// `null` is a success. Default: false.
         "null_is_success" => null_is_success: Option<bool>, Lenient<Flag>;
         /// Names of params and result fields whose values no log, span or admin page may show.
         "sensitive" => sensitive: Option<Vec<Box<str>>>, Lenient<Added<List<Name>>>;
-        /// Where `tool-guard serve` sends its calls, as JSON: an address that begins with `https://` or
-        /// `http://`.
+        /// The address to which `tool-guard serve` sends its calls, as JSON.
         "url" => url: Option<Box<str>>, Lenient<Address>;
         /// The method of these requests; `POST`.
         "method" => method: Option<Method>, Lenient<Word<Method>>;
         /// Headers of these requests. `${NAME}` stands for a variable of the environment.
         "headers" => headers: Option<Headers>, Lenient<Map<Text>>;
-        /// The command that `tool-guard serve` runs for each call: its params are on the standard input,
-        /// and what it prints is its answer.
+        /// The command that `tool-guard serve` runs: params on standard input, the answer on standard output.
         "command" => command: Option<Vec<Box<str>>>, Lenient<Program>;
     }
 }
@@ -126,14 +123,14 @@ object! { strict
         "multiplier" => multiplier: Option<f64>, Lenient<Factor>;
         /// No ceiling grows past this, in milliseconds.
         "cap_ms" => cap: Option<Duration>, Lenient<AnySpan<0>>;
-        /// The delay is drawn between these shares of the ceiling: `[0, 1]` is full jitter.
+        /// The shares of the ceiling between which a delay is drawn. `[0, 1]`: full jitter.
         "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter>;
         /// No attempt starts later than this after the first, in milliseconds.
         "max_elapsed_ms" => max_elapsed: Option<Duration>, Lenient<AnySpan<0>>;
-        /// Only these codes are retried; empty means all that are transient.
+        /// The codes to retry. Empty: all transient ones.
         "only_codes" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>>;
         also {
-            /// The same, as the largest deviation of a delay to either side.
+            /// The same, as a deviation to either side.
             "jitter_percent" => jitter, Lenient<JitterPercent>;
         }
     }
@@ -148,11 +145,10 @@ object! { strict
         "failure_rate" => failure_rate: Option<f64>, Lenient<Share>;
         /// How long it stays open, in milliseconds.
         "cooldown_ms" => cooldown: Option<Duration>, Lenient<Span<1, COUNTED>>;
-        /// Which calls share it, unless a call sets it itself. By default the tool's calls whose params
-        /// name the same origin share one, and those that name none.
+        /// Which calls share it. Default: the tool's calls with the same origin in their params, or none.
         "hint" => hint: Option<BreakerHint>, Lenient<Word<BreakerHint>>;
-        /// What holds for the tool's own breaker, whatever its calls do: `forced_open` refuses all of
-        /// them, `disabled` counts and refuses none, `shadow` decides and reports, and refuses none.
+        /// The tool's own breaker: `forced_open` refuses all calls, `disabled` none, `shadow` decides and
+        /// reports only.
         "state" => state: Option<BreakerOrder>, Lenient<Word<BreakerOrder>>;
     }
 }
@@ -162,12 +158,11 @@ object! { strict
     struct Loops for LoopOverride {
         /// Identical failing calls that end it.
         "max_identical" => max_identical: Option<u32>, Lenient<Count<1000>>;
-        /// Failures of any kind in a turn after which this tool is not called any more, or the model
-        /// is warned.
+        /// Failures in a turn after which this tool is refused, or the model warned.
         "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>>;
-        /// Calls of this tool in a turn, after which it is not called any more.
+        /// Calls of this tool in a turn; later ones are refused.
         "calls_per_turn" => calls_per_turn: Option<u32>, Lenient<Count<100_000>>;
-        /// Calls of this tool in a session, after which it is not called any more.
+        /// Calls of this tool in a session; later ones are refused.
         "calls_per_session" => calls_per_session: Option<u32>, Lenient<Count<100_000>>;
         /// The number of identical calls with the same answer that causes a warning.
         "repeats" => repeats: Option<u32>, Lenient<Count<100_000>>;
@@ -202,13 +197,13 @@ object! { strict
         "args" => args: Vec<(Box<str>, Pointer)>, OrDefault<Map<Inside>>;
         /// Where in the answer the array is, such as `/payments`: in `structuredContent`, else in its one text, read as JSON.
         "found" => found: Pointer, Anywhere;
-        /// Members of an element, by name or as JSON pointers, each with the place of the same value in the call's params.
+        /// Members of an element, each with the place of the same value in the call's params.
         "match" => matches: Vec<(Box<str>, Pointer)>, Map<Inside>;
-        /// Where in an element the time is when it came to be, such as `/created_at`. It may be absent only if `match` has the
-        /// tool's `server_key`, which no other call has.
+        /// Where an element has its time of creation, such as `/created_at`. Required unless `match` has the
+        /// tool's `server_key`.
         "not_before" => not_before: Option<Pointer>, Lenient<Inside>;
-        /// That long after the call, an answer without a match says that it did not run, such as `"30s"`. Without it
-        /// absence says nothing.
+        /// After this time, such as `"30s"`, no match means that the call did not run. Default: it means
+        /// nothing.
         "absent_after" => absent_after: Option<Duration>, Lenient<Period>;
     }
 }
@@ -216,7 +211,7 @@ object! { strict
 object! { strict
     /// What the records of a tool's calls show.
     struct Records {
-        /// The params whose values a person reads who settles a call of unknown outcome, such as `/order_id`.
+        /// The params that a person who settles a call of unknown outcome sees, such as `/order_id`.
         "show" => show: Option<Vec<Pointer>>, Lenient<List<Inside>>;
     }
 }
@@ -224,24 +219,24 @@ object! { strict
 object! { strict
     /// How keys and digests are made.
     struct Keys {
-        /// The params that say what is wanted, such as `/order_id`: calls that agree in all of them are one call,
-        /// whatever their ids. With other params it is a conflict; after a failure it runs.
+        /// The params that name the call, such as `/order_id`: calls that agree in them are one call. Other
+        /// params are then a conflict, but run after a failure.
         "identity" => identity: Option<Vec<Pointer>>, Lenient<List<Inside>>;
-        /// How long after a success an equal call gets its answer and does not run, such as `"60s"`. Not at all by default.
+        /// How long after a success an equal call gets its answer and does not run, such as `"60s"`. Default:
+        /// 0.
         "late" => late: Option<Duration>, Lenient<Period>;
-        /// The param by which the server itself recognizes a repeat, such as `/idempotency_key`: `mcp` makes the key if it is
-        /// absent, and sends it again if the call comes again while its outcome is unknown.
+        /// The param by which the server recognizes a repeat, such as `/idempotency_key`. `mcp` adds the key
+        /// if it is absent, and sends it again with a repeat of a call of unknown outcome.
         "server_key" => server_key: Option<Pointer>, Lenient<Inside>;
-        /// How long the server recognizes it: `"24h"` by default, which is the most.
+        /// How long the server recognizes it. Default and most: `"24h"`.
         "server_key_ttl" => server_key_ttl: Option<Duration>, Lenient<Period>;
         /// Params that differ between calls without changing their meaning.
         "volatile" => volatile: Option<Vec<Pointer>>, Lenient<List<Inside>>;
-        /// Params that say how a call travels (`retryCount`, `traceparent`, …) count for this tool. Over MCP they count unless this is `false`.
+        /// Params such as `retryCount` and `traceparent` count. Default: over MCP only.
         "keep_volatile" => keep_volatile: Option<bool>, Lenient<Flag>;
         /// Strings in which white space is insignificant.
         "any_whitespace" => any_whitespace: Option<Vec<Pointer>>, Lenient<List<Inside>>;
-        /// Whose calls a key matches: those of the same session and actor, or everybody's (`global`, for
-        /// tools that are declared read-only).
+        /// Whose calls a key matches: of the session and actor, or all (`global`, for read-only tools).
         "scope" => scope: Option<DedupeScope>, Lenient<Word<DedupeScope>>;
     }
 }

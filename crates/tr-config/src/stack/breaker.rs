@@ -17,28 +17,27 @@ object! { strict
         "window" => window: Option<u32>, Lenient<Count<10_000>> = 20;
         /// Fewer calls than this have no rate; at most `window`.
         "min_calls" => min_calls: Option<u32>, Lenient<Count<10_000>> = 10;
-        /// What is older than this counts for nothing, in milliseconds; or `none`.
+        /// The length of the window, in milliseconds; or `none`. Older results are ignored.
         "rolling_ms" => rolling: Option<Option<Duration>>, Lenient<OrNone<Span<1, COUNTED>>> = 120_000;
         /// How long one stays open, in milliseconds.
         "cooldown_ms" => cooldown: Option<Duration>, Lenient<Span<1, COUNTED>> = 30_000;
-        /// By up to which share each cooldown is made longer, so that breakers that opened together do
-        /// not probe together; by nothing where it is absent.
+        /// Adds up to this share of random jitter to each cooldown. Default: 0.
         "cooldown_jitter" => cooldown_jitter: Option<f64>, Lenient<Rate>;
         /// Probes in flight at once.
         "max_probes" => max_probes: Option<u32>, Lenient<Count<10_000>> = 1;
-        /// After which time a probe counts as hung and one opens again, in milliseconds; longer than the
-        /// timeout of attempts. The cooldown where it is absent.
+        /// After this time a probe counts as hung and the breaker opens again, in milliseconds; longer than
+        /// an attempt may take. Default: the cooldown.
         "probe_lease_ms" => probe_lease: Option<Duration>, Lenient<Span<1, COUNTED>>;
         /// Probes that must succeed for one to close.
         "successes_to_close" => successes_to_close: Option<u32>, Lenient<Count<10_000>> = 2;
-        /// After one has closed, lets a share of the calls pass that grows from a tenth to all within
-        /// this time, in milliseconds; all at once where it is absent.
+        /// After closing, the share of calls that pass grows from a tenth to all within this time, in
+        /// milliseconds. Default: at once.
         "ramp_ms" => ramp: Option<Duration>, Lenient<Span<1, COUNTED>>;
-        /// Whether rate limits, such as a 429, are failures.
+        /// Count rate limits, such as a 429, as failures.
         "count_rate_limits" => count_rate_limits: Option<bool>, Lenient<Flag> = true;
         /// What breakers do with their decisions.
         "mode" => mode: Option<tr_breaker::Mode>, Lenient<Word<Mode>> = "enforce";
-        /// Whether breakers start in FORCED_OPEN; not together with the mode `disabled`.
+        /// Start breakers in FORCED_OPEN; not with the mode `disabled`.
         "forced_open" => forced_open: Option<bool>, Lenient<Flag> = false;
         /// How many breakers are kept.
         "capacity" => capacity: Option<usize>, Lenient<Size<1_000_000>> = 10_000;
@@ -47,7 +46,7 @@ object! { strict
             "slow_calls" => slow_calls: Option<SlowCalls>, Lenient<SlowCalls>;
             /// For tools that only read.
             "read_only" => read_only: Option<BreakerOverride>, Lenient<BreakerRules> = { "consecutive": 8, "cooldown_ms": 20_000 };
-            /// For tools that a repeat changes nothing with.
+            /// For idempotent tools.
             "idempotent" => idempotent: Option<BreakerOverride>, Lenient<BreakerRules>;
             /// For tools that are declared mutating. Tools of undeclared effect use the general settings.
             "mutating" => mutating: Option<BreakerOverride>, Lenient<BreakerRules> = { "failure_rate": 0.3, "cooldown_ms": 15_000 };

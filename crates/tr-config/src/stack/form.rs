@@ -24,24 +24,22 @@ object! { strict
     /// How a stack of reliability layers is set up. What is absent stays as the stack has it.
     root struct Config {
         ignored "$schema";
-        /// From which settings the stack starts: those of `tool_reliability`, or those of `error_handling`
-        /// or `utee` for attempts, retries and breakers. The other keys are changes to them.
+        /// The settings that the other keys change. `error_handling` and `utee` set attempts, retries and
+        /// breakers.
         "preset" => preset: Option<Preset>, Lenient<Word<Preset>> = "tool_reliability";
         /// Which calls are guarded.
         "rollout" => rollout: Option<Rollout>, Lenient<Rules>;
-        /// Whether tools' failures are put into the contract's words, and their answers looked into for
-        /// failures.
+        /// Normalise tools' failures, and look for failures in their answers.
         "normalise" => normalise: Option<bool>, Lenient<Flag> = true;
-        /// Whether tools' answers are looked into for failures, such as `ok: false`; only where failures are
-        /// normalised. Tools may say it for themselves. `tool-guard mcp` and `turn` do not look.
+        /// Look for failures in tools' answers, such as `ok: false`, if `normalise` is on. A tool's own
+        /// setting wins. Not in `tool-guard mcp` and `turn`.
         "silent_failures" => silent_failures: Option<bool>, Lenient<Flag> = true;
-        /// How long one attempt may take where its tool says nothing, in milliseconds; or `none`.
+        /// The limit of one attempt of a tool without its own, in milliseconds; or `none`.
         "attempt_timeout_ms" => attempt_timeout: Option<Option<Duration>>, Lenient<OrNone<Span<1, DAY>>> = 10_000;
-        /// How long an answer in chunks may wait for its next chunk, where its tool says nothing, in
-        /// milliseconds; as long as the attempt may take where it is absent.
+        /// The limit between two chunks of an answer, in milliseconds. Default: the attempt's limit.
         "idle_timeout_ms" => idle_timeout: Option<Duration>, Lenient<Span<1, DAY>>;
-        /// How long a call that brings no deadline may take, with all its attempts and waits, in
-        /// milliseconds; unbounded where it is absent.
+        /// The limit of a call without a deadline, with all attempts and waits, in milliseconds. Default:
+        /// none.
         "deadline_ms" => deadline: Option<Duration>, Lenient<Span<1, DAY>>;
         /// Changes to the retry policy.
         "retry" => retry: RetrySettings, OrDefault<RetrySettings>;
@@ -97,17 +95,17 @@ object! { strict
     struct RolloutForm {
         /// For tools that only read.
         "read_only" => read_only: Option<Stage>, Lenient<StageShape>;
-        /// For tools that a repeat changes nothing with.
+        /// For idempotent tools.
         "idempotent" => idempotent: Option<Stage>, Lenient<StageShape>;
-        /// For all other tools, those of undeclared effect included.
+        /// For all other tools.
         "mutating" => mutating: Option<Stage>, Lenient<StageShape>;
         /// For single tools, by their names as logs show them.
         "tools" => tools: Vec<(Box<str>, Stage)>, OrDefault<Map<StageShape>>;
-        /// What the stack does with calls; `enforce` where it is absent.
+        /// What the stack does with calls. Default: `enforce`.
         "mode" => mode: Option<Mode>, Lenient<Word<Mode>> = "enforce";
-        /// The share of sessions that this holds for; all where it is absent.
+        /// The share of sessions in `mode`. Default: all.
         "percent" => percent: Option<f64>, Lenient<Percent> = 100;
-        /// What the stack does with all other calls; `off` where it is absent.
+        /// The mode of all other calls. Default: `off`.
         "others" => others: Option<Mode>, Lenient<Word<Mode>> = "off";
     }
 }
@@ -115,11 +113,11 @@ object! { strict
 object! { strict
     /// A mode for a share of the sessions, and one for the others.
     struct StageForm {
-        /// What the stack does with calls; `enforce` where it is absent.
+        /// What the stack does with calls. Default: `enforce`.
         "mode" => mode: Option<Mode>, Lenient<Word<Mode>>;
-        /// The share of sessions that this holds for; all where it is absent.
+        /// The share of sessions in `mode`. Default: all.
         "percent" => percent: Option<f64>, Lenient<Percent>;
-        /// What the stack does with all other calls; `off` where it is absent.
+        /// The mode of all other calls. Default: `off`.
         "others" => others: Option<Mode>, Lenient<Word<Mode>>;
     }
 }

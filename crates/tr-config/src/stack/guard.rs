@@ -8,14 +8,14 @@ object! { strict
     /// Where calls are recorded, so that the records outlive the process. How long records are kept is in
     /// `idempotency`.
     pub struct RecordsConfig {
-        /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT` or `memory`. `tool-guard` records in
-        /// `tool-guard/records.db` in the user's state folder by default, and a program in memory.
+        /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT` or `memory`. Default of `tool-guard`:
+        /// `tool-guard/records.db` in the user's state folder.
         "where" => place: Option<RecordPlace>, Lenient<Place> = "memory";
-        /// Whether answers are recorded (`full`), or only that the call ran (`digest`); `full`.
+        /// Record answers (`full`), or only that the call ran (`digest`).
         "bodies" => bodies: Option<RecordBodies>, Lenient<Word<RecordBodies>> = "full";
-        /// A file with the key that encrypts records: 64 hexadecimal digits. `~/` is the home folder.
+        /// A file with the key that encrypts records: 64 hexadecimal digits.
         "key_file" => key_file: Option<Box<str>>, Lenient<Name>;
-        /// The server's name in the records; a digest of its command by default.
+        /// The server's name in the records. Default: a digest of its command.
         "name" => name: Option<Box<str>>, Lenient<Name>;
     }
 }
@@ -32,12 +32,11 @@ pub enum RecordBodies {
 object! { strict
     /// The members of `_meta` by which a repeated call of a client is recognized.
     pub struct IdentityConfig {
-        /// The member with the client's id of the call: unique for each call, and the same in its repeats.
+        /// The member with the call's id: unique to a call, the same in its repeats.
         "call" => call: Option<Box<str>>, Lenient<CallMember>;
         /// The member that names the conversation.
         "conversation" => conversation: Option<Box<str>>, Lenient<ConversationMember>;
-        /// Whether the client never uses an id for another call; by default that is believed of ids that
-        /// look random.
+        /// The client never reuses an id. Default: if the id looks random.
         "strong" => strong: Option<bool>, Lenient<Flag>;
     }
 }
@@ -45,8 +44,7 @@ object! { strict
 object! { strict
     /// What `tool-guard mcp` knows of the server at `--upstream`.
     pub struct UpstreamConfig {
-        /// Whether a mutating call may have run after an HTTP status from 400 to 599, by its number. By
-        /// default it may have run after most errors.
+        /// Whether a mutating call may have run after this HTTP status, 400 to 599. Default: yes after most.
         "status" => status: Option<Vec<(u16, StatusMeaning)>>, Lenient<Statuses>;
     }
 }

@@ -15,25 +15,24 @@ object! { strict
         "mode" => mode: Option<tr_loopguard::Mode>, Lenient<Word<Mode>> = "block";
         /// Identical failing calls that end a loop.
         "max_identical" => max_identical_failures: Option<u32>, Lenient<Count<1000>> = 2;
-        /// Failures of any kind that end a turn. For callers that do not say when a turn begins they
-        /// only cause a warning, unless the mode is `strict`.
+        /// Failures of any kind that end a turn. For callers without turns they only cause a warning, except
+        /// in `strict`.
         "max_failures_per_turn" => max_failures_per_turn: Option<u32>, Lenient<Count<1000>> = 5;
-        /// Calls in a turn, whatever their ends, after which none is made, in the modes `block` and `strict`. For callers that do not say when a turn
-        /// begins, a turn ends when `memory_ms` passes without a call. No limit by default.
+        /// Calls in a turn after which `block` and `strict` refuse all. For callers without turns, one ends
+        /// after `memory_ms` without a call. Default: no limit.
         "calls_per_turn" => calls_per_turn: Option<u32>, Lenient<Count<MOST>>;
-        /// The same in a session. No limit by default.
+        /// The same in a session. Default: no limit.
         "calls_per_session" => calls_per_session: Option<u32>, Lenient<Count<MOST>>;
-        /// How long a failure counts for callers that do not name the turn, in milliseconds.
+        /// How long a failure counts for callers without turns, in milliseconds.
         "memory_ms" => memory: Option<Duration>, Lenient<Span<1, RECORDED>> = 60_000;
         /// How many turns are kept, the newest.
         "max_turns" => max_turns: Option<usize>, Lenient<Size<1_000_000>> = 10_000;
-        /// Whether repeated answers, polls without end and cycles are looked for beside failures: a warning,
-        /// and a refusal at twice as many. `true`, or their thresholds. `tool-guard mcp` has them on in the
-        /// modes `note` and `block`, and only warns.
+        /// Look for repeated answers, endless polls and cycles, too: warn at a threshold, refuse at twice.
+        /// `tool-guard mcp` does in `note` and `block`, and only warns.
         "signals" => signals: Option<Option<Signals>>, Lenient<SignalsShape> = false;
         beside {
-            /// Where malformed calls are written down as JSON lines, with the model that made them: a file;
-            /// `~/` is the home folder. Nowhere where it is absent.
+            /// A file for malformed calls, as JSON lines with their model; `~/` is the home folder. Default:
+            /// none.
             "log_path" => log_path: Option<Box<str>>, Lenient<Name>;
         }
     }
@@ -47,22 +46,21 @@ object! { strict
     pub struct LoopSignals sets Signals {
         /// Identical calls with the same answer.
         "repeats" => repeats: Option<u32>, Lenient<Integer<2, MOST>> = 10;
-        /// Identical calls that fail in the same way, where that failure does not count against the turn.
+        /// Identical calls with the same failure that does not count against the turn.
         "failing_repeats" => failing_repeats: Option<u32>, Lenient<Integer<2, MOST>> = 5;
         /// Rounds of a cycle of 2 to 5 calls with the same answers.
         "rounds" => rounds: Option<u32>, Lenient<Integer<2, MOST>> = 3;
-        /// Failures of a tool with the same error and other params, without a success in between.
+        /// Failures of a tool in a row with the same error and other params.
         "same_error" => same_error: Option<u32>, Lenient<Integer<2, MOST>> = 3;
-        /// From which pause before a call on the model counts as waiting, in milliseconds.
+        /// The pause before a call that counts as waiting, in milliseconds.
         "pace_ms" => pace: Option<Duration>, Lenient<Span<1, RECORDED>> = 10_000;
         /// How long a polled answer may stay the same, in milliseconds.
         "quiet_ms" => quiet: Option<Duration>, Lenient<Span<1, RECORDED>> = 3_600_000;
-        /// Whether transient failures count against the limits of failures.
+        /// Count transient failures, too.
         "count_transient" => count_transient: Option<bool>, Lenient<Flag> = false;
-        /// Whether calls are refused at twice a threshold; else the model is only warned.
+        /// Refuse calls at twice a threshold; else only warn.
         "refuse" => refuse: Option<bool>, Lenient<Flag> = true;
-        /// Names whose values in answers are not compared, beside those of times, durations and ids of
-        /// requests.
+        /// Members of answers to ignore, besides times, durations and request ids.
         "volatile" => volatile: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
         beside {
             /// Whether they are looked for.

@@ -21,26 +21,26 @@ object! { strict
         "multiplier" => multiplier: Option<f64>, Lenient<Factor> = 2;
         /// No delay is longer than this, in milliseconds; or `none`. At least `base_ms`.
         "cap_ms" => cap: Option<Option<Duration>>, Lenient<OrNone<AnySpan<1>>> = 4_000;
-        /// The delay is drawn between these shares of the ceiling: `[0, 1]` is full jitter.
+        /// The shares of the ceiling between which a delay is drawn. `[0, 1]`: full jitter.
         "jitter" => jitter: Option<(f64, f64)>, Lenient<Jitter> = [0, 1];
-        /// From where a delay counts: the start of the failed attempt, or its end.
+        /// Where a delay begins.
         "anchor" => anchor: Option<tr_retry::Anchor>, Lenient<Word<Anchor>> = "attempt_end";
         /// No attempt starts later than this after the first, in milliseconds; or `none`.
         "max_elapsed_ms" => max_elapsed: Option<Option<Duration>>, Lenient<OrNone<AnySpan<1>>> = 30_000;
-        /// Only these codes are retried; empty means all that are transient.
+        /// The codes to retry. Empty: all transient ones.
         "only_codes" => only_codes: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
         beside {
             /// Bounds the retries of all tools as a share of successes; no bound where it is absent.
             "budget" => budget: Option<BudgetConfig>, Lenient<BudgetConfig>;
             /// For tools that only read.
             "read_only" => read_only: Option<RetryOverride>, Lenient<Retry>;
-            /// For tools that a repeat changes nothing with.
+            /// For idempotent tools.
             "idempotent" => idempotent: Option<RetryOverride>, Lenient<Retry>;
             /// For all other tools.
             "mutating" => mutating: Option<RetryOverride>, Lenient<Retry>;
         }
         also {
-            /// The same, as the largest deviation of a delay to either side.
+            /// The same, as a deviation to either side.
             "jitter_percent" => jitter, Lenient<JitterPercent>;
         }
     }
@@ -69,9 +69,9 @@ words! {
 object! { strict
     /// Restricts retries to the calls and agents that opt in.
     pub struct RetryOptIn {
-        /// The agents that have asked for them, by the names that their calls carry.
+        /// The agents whose calls are retried.
         "agents" => agents: Option<Vec<Box<str>>>, Lenient<Agents>;
-        /// Whether a call asks for them by a retry policy of its own.
+        /// Retry calls with a retry policy of their own.
         "calls" => calls: Option<bool>, Lenient<Flag> = false;
     }
 }

@@ -9,12 +9,11 @@ object! { strict
     pub struct SessionsConfig {
         /// The form of messages of new sessions.
         "format" => format: Option<tr_integrity::Format>, Lenient<Word<Format>> = "anthropic_messages";
-        /// What becomes of a tool's use that failed: it stays with its error if the tool may have run, or
-        /// is always rolled back.
+        /// A failed tool use stays with its error if the tool may have run, or is always rolled back.
         "mode" => mode: Option<tr_integrity::CycleMode>, Lenient<Word<CycleMode>> = "preserve";
         /// Where sessions are kept: a SQLite file (the feature `sqlite`) or `memory`.
         "where" => place: Option<SessionPlace>, Lenient<Place> = "memory";
-        /// What becomes of a call while the store of sessions cannot be used.
+        /// What happens to calls while the store fails.
         "when_store_fails" => when_store_fails: Option<tr_integrity::WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "refuse";
         ..
         /// Whether sessions are recorded, checked and repaired.
@@ -27,15 +26,15 @@ object! { strict
     struct SessionRules for Layer0Config {
         /// Whether sessions are recorded and checked.
         "enabled" => enabled: bool, OrDefault<Flag> = true;
-        /// Whether a session is checked before each call of the model.
+        /// Check a session before each call of the model.
         "validate_before_call" => validate_before_call: bool, OrDefault<Flag> = true;
-        /// Whether faults that are found are repaired without asking; else a repair is offered.
+        /// Repair faults without asking; else offer a repair.
         "auto_repair" => auto_repair: bool, OrDefault<Flag> = false;
         /// How many committed checkpoints are kept.
         "checkpoint_retention" => checkpoint_retention: usize, OrDefault<Size<10_000>> = 10;
-        /// Whether checkpoints keep the messages, so that they can be restored.
+        /// Keep messages in checkpoints, to restore them.
         "snapshot_messages" => snapshot_messages: bool, OrDefault<Flag> = false;
-        /// Whether the session's incidents also have what went well.
+        /// Report what went well, too.
         "verbose" => verbose: bool, OrDefault<Flag> = false;
     }
 }

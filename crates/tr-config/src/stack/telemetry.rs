@@ -6,28 +6,26 @@ use tr_wire::read::{Flag, Lenient, List, Map, Name, OrDefault, Size, Word, objec
 object! { strict
     /// What is reported of calls, under which names, and where.
     pub struct TelemetryConfig sets tr_telemetry::Builder {
-        /// Under which names metrics are reported, one set or several.
+        /// The sets of metric names.
         "names" => names: Option<Vec<Names>>, Lenient<Sets> = ["openclaw"];
-        /// How many tools get a label of their own in metrics, beside those that the program names; the
-        /// others share one.
+        /// How many tools that the program does not name get a label of their own.
         "max_unknown_tools" => max_unknown_tools: Option<usize>, Lenient<Size<1_000>> = 100;
         beside {
-            /// Whether `tool_call_start` has the shape of the params: names, types and sizes, and no values.
+            /// Adds names, types and sizes of params to `tool_call_start`.
             "params_shape" => params_shape: Option<bool>, Lenient<Flag> = false;
-            /// By tool, the params whose values `tool_call_start` shows, redacted and cut. Sensitive fields stay
-            /// hidden.
+            /// By tool, the params whose values `tool_call_start` shows, redacted and cut; no sensitive
+            /// fields.
             "show_params" => show_params: Vec<(Box<str>, Vec<Box<str>>)>, OrDefault<Map<List<Name>>>;
             /// Names whose values are removed from all that is reported, in any case style.
             "hide" => hide: Option<Vec<Box<str>>>, Lenient<List<Name>> = [];
-            /// A file with the key of the hashes in events: 64 hexadecimal digits. Processes with the same key
-            /// report the same hashes. `~/` is the home folder. Read by `tool-guard`.
+            /// A file with the key of the hashes in events, 64 hexadecimal digits, for `tool-guard`.
+            /// Processes with the same key report the same hashes.
             "fingerprint_key_file" => fingerprint_key_file: Option<Box<str>>, Lenient<Name>;
             /// The variable that holds this key. Read by `tool-guard`.
             "fingerprint_key_variable" => fingerprint_key_variable: Option<Box<str>>, Lenient<Name>;
             /// The address at which `tool-guard` serves `GET /metrics` to Prometheus.
             "metrics" => metrics: Option<SocketAddr>, Lenient<Address>;
-            /// A file with the token that scrapes must carry. An address that other machines can reach needs
-            /// it.
+            /// A file with the scrapes' token. An address that other machines can reach needs it.
             "metrics_token_file" => metrics_token_file: Option<Box<str>>, Lenient<Name>;
         }
     }

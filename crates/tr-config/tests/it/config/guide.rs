@@ -5,8 +5,11 @@ use serde_json::Value;
 use std::{collections::BTreeSet, env, fmt::Write as _, fs, path::PathBuf};
 use tr_config::schemas::{self, Key};
 
-/// The sections of which a change applies without a restart.
-const AT_ONCE: [&str; 4] = ["rollout", "tools", "defaults", "undeclared_effect"];
+/// What `EFFECT` stands for in the guide's keys.
+const EFFECTS: [&str; 3] = ["idempotent", "mutating", "read_only"];
+
+/// Tables that have the keys of an effect's table.
+const ELSEWHERE: [&str; 2] = ["rollout.tools.*.", "tools.*.retry."];
 
 fn page() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md")
@@ -50,7 +53,9 @@ fn values(root: &Value, schema: &Value) -> String {
         }
         let bound = |name: &str| shape.get(name).map(ToString::to_string);
         let range = match (bound("minimum"), bound("exclusiveMinimum"), bound("maximum")) {
-            (Some(low), _, Some(high)) => format!("{low} to {high}"),
+            // The largest whole number that JSON carries everywhere.
+            (Some(low), _, Some(high)) if high == "9007199254740991" => format!("{low} or more"),
+            (Some(low), _, Some(high)) => format!("{low}–{high}"),
             (_, Some(low), Some(high)) => format!("above {low}, at most {high}"),
             _ => "a number".into(),
         };
@@ -73,37 +78,52 @@ fn values(root: &Value, schema: &Value) -> String {
     if all.is_empty() { "any value".into() } else { all.join(", or ") }
 }
 
-/// The table of one section; `""` is the top.
+/// The table of one section; `""` is the top. Keys that differ only in the effect share a row.
 fn table(root: &Value, keys: &[Key], section: &str) -> String {
-    let mut table = String::from("| key | values | default | meaning |\n|---|---|---|---|\n");
+    let mut rows: Vec<([String; 3], Vec<Option<String>>)> = Vec::new();
     for key in keys {
         let within = match section {
             "" => key.path.len() == 1 && key.is_value && !key.is_table,
             section => key.path.len() > 1 && key.path[0] == section,
         };
-        if !within || !key.is_value {
+        let name = key.name();
+        if !within || !key.is_value || ELSEWHERE.iter().any(|table| name.starts_with(table)) {
             continue;
         }
         let schema = member(root, &key.path).expect("the key is in the schema");
-        let default = match schema.get("default") {
-            Some(Value::Object(table)) => {
-                let all: Vec<_> = table.iter().map(|(k, v)| format!("`{k} = {v}`")).collect();
-                all.join(", ")
-            }
-            Some(value) => format!("`{value}`"),
-            None => of_effect(root, &key.path).unwrap_or_else(|| "–".into()),
-        };
-        let name = if section.is_empty() { key.name() } else { key.path[1..].join(".") };
-        let about = key.about.replace('|', "\\|");
-        writeln!(table, "| `{name}` | {} | {default} | {about} |", values(root, schema)).unwrap();
+        let mut default = default_of(root, &key.path);
+        let mut name = if section.is_empty() { name } else { key.path[1..].join(".") };
+        if let Some((effect, rest)) = name.split_once('.')
+            && EFFECTS.contains(&effect)
+        {
+            default = default.map(|default| format!("{default} for `{effect}`"));
+            name = format!("EFFECT.{rest}");
+        }
+        let about = key.about.replace('|', "\\|").replace(", in milliseconds", "");
+        let row = [name, values(root, schema), about];
+        match rows.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, defaults)) => defaults.push(default),
+            None => rows.push((row, vec![default])),
+        }
+    }
+    let mut table = String::from("| key | values | default | meaning |\n|---|---|---|---|\n");
+    for ([name, values, about], defaults) in rows {
+        let is_whole = !name.starts_with("EFFECT") || defaults.len() == EFFECTS.len();
+        assert!(is_whole, "{section}.{name} is not the same for all effects");
+        let mut default = defaults.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        if default.is_empty() {
+            default = "–".into();
+        }
+        writeln!(table, "| `{name}` | {values} | {default} | {about} |").unwrap();
     }
     table
 }
 
-/// The default of a key of one effect, which its table has.
-fn of_effect(root: &Value, path: &[String]) -> Option<String> {
+/// The default of a key; of one of an effect, its table may have it.
+fn default_of(root: &Value, path: &[String]) -> Option<String> {
     let (last, table) = path.split_last()?;
-    let default = member(root, table)?["default"].get(last)?;
+    let own = member(root, path)?.get("default");
+    let default = own.or_else(|| member(root, table)?["default"].get(last))?;
     Some(format!("`{default}`"))
 }
 
@@ -114,7 +134,6 @@ fn the_guide_has_every_key() {
     let tops: BTreeSet<_> =
         keys.iter().filter(|key| key.path.len() > 1).map(|key| &*key.path[0]).collect();
     let mut guide = fs::read_to_string(page()).unwrap();
-    let mut written = guide.clone();
     // What holds for all tools has the keys of one.
     for section in tops.into_iter().filter(|top| *top != "defaults").chain([""]) {
         let (begin, end) = (format!("<!-- keys: {section} -->\n"), "<!-- end -->");
@@ -123,15 +142,9 @@ fn the_guide_has_every_key() {
         });
         let from = at + begin.len();
         let to = from + guide[from..].find(end).expect("the table ends");
-        let applies = match section {
-            "" => String::new(),
-            at_once if AT_ONCE.contains(&at_once) => "A change applies at once.\n\n".into(),
-            _ => "A change needs a restart.\n\n".into(),
-        };
-        let wanted = format!("{applies}{}", table(&root, &keys, section));
+        let wanted = table(&root, &keys, section);
         if env::var_os("TR_BLESS").is_some() {
             guide.replace_range(from..to, &wanted);
-            written.clone_from(&guide);
         }
         let to = from + guide[from..].find(end).expect("the table ends");
         assert_eq!(
@@ -141,6 +154,6 @@ fn the_guide_has_every_key() {
         );
     }
     if env::var_os("TR_BLESS").is_some() {
-        fs::write(page(), written).unwrap();
+        fs::write(page(), guide).unwrap();
     }
 }
