@@ -44,11 +44,7 @@ pub(super) fn read(form: FileForm, record: &str, most: usize) -> Option<Outline>
         }
         return Some(outline);
     }
-    let outline = outline(form, record);
-    if outline.is_some() {
-        return outline;
-    }
-    whole(form, record)
+    outline(form, record).or_else(|| whole(form, record))
 }
 
 /// The outline of a record that is read as a whole.
