@@ -8,7 +8,11 @@ const GUIDES: [(&str, &str); 6] = [
     ("decide", include_str!("../../../docs/decide.md")),
     (
         "mcp",
-        concat!(include_str!("../../../docs/mcp.md"), include_str!("../../../docs/mcp-http.md")),
+        concat!(
+            include_str!("../../../docs/mcp.md"),
+            include_str!("../../../docs/mcp-reference.md"),
+            include_str!("../../../docs/mcp-http.md")
+        ),
     ),
     ("records", include_str!("../../../docs/records.md")),
     ("turn", include_str!("../../../docs/turn.md")),

@@ -247,7 +247,7 @@ fn every_mistake_is_named_with_what_to_write() {
 
 /// The first block of TOML below a heading of the guide.
 fn example(heading: &str) -> &'static str {
-    let guide = include_str!("../../../../../docs/mcp.md");
+    let guide = include_str!("../../../../../docs/mcp-reference.md");
     let below = guide.split_once(heading).expect(heading).1;
     let block = below.split_once("```toml\n").unwrap().1;
     block.split_once("```").unwrap().0
@@ -258,7 +258,7 @@ fn the_guide_s_example_runs_and_the_records_are_found_by_it() {
     let mut stage = Stage::new(&json!({}));
     stage.config = "guard.toml";
     let config = stage.file(stage.config);
-    fs::write(&config, example("### In the configuration")).unwrap();
+    fs::write(&config, example("## In the configuration")).unwrap();
     fs::create_dir(stage.folder.join(".config")).unwrap();
     fs::rename(stage.folder.join("key"), stage.folder.join(".config/records.key")).unwrap();
     let id = format!("call:{LONG}:c");

@@ -1,4 +1,4 @@
-//! Each test names its row of the table in docs/mcp.md.
+//! Each test names its row of the table in docs/mcp-http.md.
 use super::*;
 use Kind::{Message, Mutating, Preflight, Read};
 use hyper::header::HeaderValue;
