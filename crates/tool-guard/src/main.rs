@@ -40,7 +40,7 @@ use tr_core::{printable, printable_lines};
 
 /// Guards the tool calls of AI agents.
 #[derive(Debug, Parser)]
-#[command(name = "tool-guard", version, long_version = build::facts())]
+#[command(name = "tool-guard", version, long_version = build::facts(), max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -115,7 +115,7 @@ const FIRST_OTHER: i32 = 3;
 fn main() -> ExitCode {
     // The server must not inherit other open files of our parent.
     close_fds::set_fds_cloexec(FIRST_OTHER, &[]);
-    let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(error));
+    let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(error, &Cli::command()));
     let is_set_up = matches!(
         cli.command,
         Command::Mcp(_)

@@ -1,6 +1,6 @@
 //! Errors of the command line, with a tip where a missing `--` explains them.
 use clap::{
-    Error,
+    Command, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use std::{env, ffi::OsStr, process};
@@ -9,13 +9,22 @@ use std::{env, ffi::OsStr, process};
 const STARTING: [&str; 2] = ["mcp", "turn"];
 
 /// Prints the error and ends the process. If a missing `--` explains the error, a tip says so.
-pub(crate) fn exit(mut error: Error) -> ! {
+pub(crate) fn exit(mut error: Error, command: &Command) -> ! {
     let code = error.exit_code();
     let args: Vec<_> = env::args_os().skip(1).collect();
     let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
     if args.first().is_some_and(|first| STARTING.iter().any(|name| first == name)) {
         // Behind `--` the argument would be the server's command.
         error.remove(ContextKind::Suggested);
+    }
+    // Of short names clap itself finds none that is like them.
+    let parent = args.first().and_then(|name| command.find_subcommand(name)).unwrap_or(command);
+    let known = parent.get_subcommands().filter(|it| !it.is_hide_set()).map(Command::get_name);
+    if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+        && let Some(like) = tr_wire::closest(name, known)
+    {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![like.into()]));
     }
     // If standard error is closed, only the text is lost.
     let _ = error.print();
@@ -48,17 +57,8 @@ fn tip(error: &Error, args: &[&OsStr]) -> Option<String> {
             ),
             _ => before(subcommand),
         }),
-        ErrorKind::MissingRequiredArgument
-        | ErrorKind::InvalidValue
-        | ErrorKind::ValueValidation
-        | ErrorKind::ArgumentConflict
-        | ErrorKind::NoEquals
-        | ErrorKind::TooManyValues
-        | ErrorKind::WrongNumberOfValues
-            if starts =>
-        {
-            Some(before(subcommand))
-        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => None,
+        _ if starts && error.use_stderr() => Some(before(subcommand)),
         _ => None,
     }
 }

@@ -34,6 +34,20 @@ fn without_a_command_the_usage_is_shown() {
 }
 
 #[test]
+fn a_slip_in_a_subcommand_is_shown() {
+    for (args, wanted) in [
+        (&["mpc", "--", "true"][..], "a similar subcommand exists: 'mcp'"),
+        (&["session", "chek"], "'check'"),
+        (&["records", "lst"], "a similar subcommand exists: 'list'"),
+        (&["npx", "x"], "tip: to guard an MCP server, write `mcp --` before its command"),
+    ] {
+        let output = Command::new(BIN).args(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains(wanted), "{said}");
+    }
+}
+
+#[test]
 fn after_the_server_ended_all_is_answered_at_once() {
     let mut client = Client::guarded(&["--on-server-exit", "stay"]);
     client.call(2, "slow", json!({ "ms": 60_000 }));
