@@ -104,7 +104,7 @@ fn configurations_are_read_without_a_fault() {
             *read.entry("configuration").or_default() += 1;
         } else if table.contains_key("tools") {
             ToolCatalog::from_toml(&text).unwrap_or_else(|error| panic!("{place}: {error}"));
-            *read.entry("catalogue").or_default() += 1;
+            *read.entry("catalog").or_default() += 1;
         }
     }
     for (place, text) in all("json").iter().filter(|(_, text)| text.contains("\"calls\"")) {

@@ -1,4 +1,4 @@
-//! Any text: a catalogue is read, in JSON or TOML, or every mistake is named where it stands.
+//! Any text: a catalog is read, in JSON or TOML, or every mistake is named where it stands.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use tr_config::ToolCatalog;
@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
                     assert!(catalog.get(&tool.tool).is_some());
                 }
                 let again = catalog.iter().map(|tool| ToolManifest::clone(tool));
-                ToolCatalog::new(again).expect("what was read is a catalogue");
+                ToolCatalog::new(again).expect("what was read is a catalog");
             }
             Err(error) => {
                 assert!(!error.mistakes().is_empty() && !error.to_string().is_empty());

@@ -92,7 +92,7 @@ pub(crate) enum Reached {
 pub(crate) struct Room {
     folder: TempDir,
     mail: String,
-    /// What the catalogue says of the payments' keys.
+    /// What the catalog says of the payments' keys.
     keys: &'static str,
     /// How it reaches a server that is no bank of its own.
     reached: Option<Reached>,
@@ -106,7 +106,7 @@ impl Room {
         Self { folder, mail: mail.into(), keys: "", reached: None }
     }
 
-    /// With a catalogue that says this of the payments' keys.
+    /// With a catalog that says this of the payments' keys.
     pub(crate) fn declaring(keys: &'static str) -> Self {
         Self { keys, ..Self::new("") }
     }

@@ -167,7 +167,7 @@ impl Faulty {
         paid
     }
 
-    /// Declares which param says what is paid; the catalogue.
+    /// Declares which param says what is paid; the catalog.
     pub(crate) fn declare(&self) -> String {
         let catalog = self.path("catalog.toml");
         fs::write(

@@ -10,7 +10,7 @@ use crate::{
 use serde_json::json;
 use std::fs;
 
-/// Whether the catalogue declares that the payment may be cancelled.
+/// Whether the catalog declares that the payment may be cancelled.
 fn declared(shop: Shop, is_cancellable: bool) -> Shop {
     let catalog = shop.path("tools.toml");
     fs::write(&catalog, format!("[tools.pay]\ncancellable = {is_cancellable}\n")).unwrap();
@@ -31,7 +31,7 @@ fn until_unknown(shop: &Shop) {
 }
 
 #[test]
-fn a_payment_whose_client_leaves_is_cancelled_if_the_catalogue_says_so() {
+fn a_payment_whose_client_leaves_is_cancelled_if_the_catalog_says_so() {
     for is_cancellable in [true, false] {
         let upstream = Upstream::start();
         let shop = declared(Shop::over(&upstream), is_cancellable);
@@ -60,7 +60,7 @@ fn a_payment_whose_client_leaves_is_cancelled_if_the_catalogue_says_so() {
 }
 
 #[test]
-fn a_payment_that_is_cancelled_from_stdio_is_cancelled_if_the_catalogue_says_so() {
+fn a_payment_that_is_cancelled_from_stdio_is_cancelled_if_the_catalog_says_so() {
     for is_cancellable in [true, false] {
         let upstream = Upstream::start();
         let shop = declared(Shop::over(&upstream), is_cancellable);
@@ -88,7 +88,7 @@ fn a_payment_that_is_cancelled_from_stdio_is_cancelled_if_the_catalogue_says_so(
 }
 
 #[test]
-fn a_command_hears_that_a_payment_is_cancelled_if_the_catalogue_says_so() {
+fn a_command_hears_that_a_payment_is_cancelled_if_the_catalog_says_so() {
     let shop = declared(Shop::over_child(), true);
     let guard = shop.listen(Way::HttpStdio);
     let mut client = Http::open(&guard.url, Kind::Codex, Era::Modern);

@@ -34,11 +34,11 @@ use tr_core::causes;
 /// Which addresses are trusted.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// Authorities, as PEM, that are trusted besides the system's where tools have `https` addresses
+    /// Authorities, as PEM, that are trusted besides the system's at `https` addresses of servers and tools
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
 
-    /// Allow `http` addresses of tools on other machines: params and headers travel unencrypted
+    /// Allow `http` addresses of servers and tools on other machines: params and headers travel unencrypted
     #[arg(long)]
     pub(crate) insecure_http: bool,
 }

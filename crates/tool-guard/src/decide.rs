@@ -51,7 +51,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// The catalogue of the host's tools, as TOML or JSON; it overrides what the host says of them. Read
+    /// The catalog of the host's tools, as TOML or JSON; it overrides what the host says of them. Read
     /// again on SIGHUP
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,

@@ -51,7 +51,7 @@ Exit codes:
   4  no record has this ID, or several have
   5  not settled as did-not-run: the call may still run
   6  a record cannot be read: `list` has listed the others
-  7  not settled, forgotten or accepted: no person at a terminal, and no token of the operator's
+  7  not settled, forgotten or accepted: no person at a terminal, and no operator's token (--token-file)
   8  not settled, forgotten or accepted: something else was typed";
 
 const UNUSABLE: u8 = 2;

@@ -21,7 +21,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  every call has a result
   1  the server cannot be used, or calls cannot be recorded
-  2  the plan, the configuration, the catalogue or a variable cannot be used; no tool was called
+  2  the plan, the configuration, the catalog or a variable cannot be used; no tool was called
   3  a result is missing that the turn can do without
   4  a required result is missing, or calls that change something may have run.
      With the same --run, a repeat of the plan makes no call again that ended; without it
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// The catalogue of the server's tools, as TOML or JSON; it overrides the server's own list
+    /// The catalog of the server's tools, as TOML or JSON; it overrides the server's own list
     #[arg(long, value_name = "FILE")]
     catalog: Option<PathBuf>,
 

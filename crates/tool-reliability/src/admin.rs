@@ -105,7 +105,7 @@ impl Admin {
         Self { stack: stack.clone(), access: Arc::default(), reload: None, manifests: None }
     }
 
-    /// The same for a stack that runs by a configuration, whose catalogue says which tools have
+    /// The same for a stack that runs by a configuration, whose catalog says which tools have
     /// [sensitive](tr_core::ToolManifest::sensitive) fields.
     #[must_use]
     pub fn live(live: &Live) -> Self {

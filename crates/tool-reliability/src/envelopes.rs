@@ -38,7 +38,7 @@
 //!   record, no hook, no breaker count.
 //! - A request without an id gets a UUIDv7. `_utee` is taken out of the params.
 //! - `timeout`, `retryPolicy`, `idempotencyKey`, trace ids and deadlines become the call's;
-//!   [`EnvelopesLayer`] adds what a catalogue declares of the tool.
+//!   [`EnvelopesLayer`] adds what a catalog declares of the tool.
 //! - While a call with a `cancellationId` runs, a [`Canceller`] can end it.
 //! - [`Envelopes::answers`] gives the answer in chunks to a request of UTEE with `preferStreaming`.
 //! - The answer says how the call ended, whatever the end, with `attempts`, `durationMs`, `fromCache`,

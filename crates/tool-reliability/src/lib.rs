@@ -92,7 +92,7 @@
 //! | `http`, `hyper-util`, `h2` | the layers take `http::Request`; they know the errors of these clients |
 //! | `http-server` | idempotency keys for the routes of one's own HTTP server |
 //! | `sqlite`, `redis`, `redis-tls`, `encryption` | records of calls that outlive the process; Redis over TLS; sealed records |
-//! | `catalog`, `input-schema` | catalogues and configurations in TOML; what catalogues say of params is checked |
+//! | `catalog`, `input-schema` | catalogs and configurations in TOML; what catalogs say of params is checked |
 //! | `admin` | `GET` and `POST /debug/tool-reliability` as a tower service |
 //! | `json` | events as JSON lines |
 //!

@@ -1,4 +1,4 @@
-//! Writes the JSON Schemas of the catalogue and the configuration into the folder that it is given.
+//! Writes the JSON Schemas of the catalog and the configuration into the folder that it is given.
 //!
 //! `cargo run -p tr-config --features schema --example config_schemas -- schemas`
 use std::{env, error::Error, fs, path::PathBuf};

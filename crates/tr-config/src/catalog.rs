@@ -43,7 +43,7 @@
 //!   the tool's identity, which must be met exactly.
 //! - `defaults` holds for each listed tool that says nothing else, and for no other.
 //!   `classification` and `sensitive` add up.
-//! - `input_schema` needs the feature `input-schema`; without it a catalogue that has one is refused.
+//! - `input_schema` needs the feature `input-schema`; without it a catalog that has one is refused.
 //! - Durations are whole milliseconds, in keys that end with `_ms`.
 //! - `undeclared_effect` is the effect of tools that declare none: `mutating` by default.
 //!
@@ -73,7 +73,7 @@ use tr_wire::read::{At, Faults};
 #[cfg(feature = "schema")]
 pub(crate) use self::form::{Catalog, Tool};
 
-/// A catalogue holds no more tools than this.
+/// A catalog holds no more tools than this.
 pub const MAX_TOOLS: usize = 10_000;
 
 /// What is known of an agent's tools. A clone is a reference count.
@@ -162,7 +162,7 @@ impl ToolCatalog {
         }
     }
 
-    /// The same; `None` if the catalogue does not set it: for merging two catalogues.
+    /// The same; `None` if the catalog does not set it: for merging two catalogs.
     #[must_use]
     pub const fn said_of_undeclared(&self) -> Option<Effect> {
         self.undeclared_effect

@@ -1,6 +1,6 @@
 //! Dependency graphs over numbered nodes: cycles, and a topological order.
 //!
-//! For catalogues of tools and plans of calls. The walk is iterative, so long chains need no stack.
+//! For catalogs of tools and plans of calls. The walk is iterative, so long chains need no stack.
 //!
 //! ```
 //! use tr_config::graph::{Edge, walk};

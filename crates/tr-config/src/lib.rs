@@ -1,13 +1,13 @@
 //! What an agent's tools are and how their stack is set up, read from files and from the environment.
 //!
 //! [`ToolCatalog`] holds what is known of each tool, [`Config`] the setup of a whole stack with a
-//! catalogue in it, and [`Rollout`] which calls are guarded.
+//! catalog in it, and [`Rollout`] which calls are guarded.
 //!
 //! # When to use
 //!
 //! To declare tools, or to set up a stack, outside of the program. Manifests made in code need
 //! `tr-core` only. `tool-reliability` builds stacks from a configuration, and `tr-turn` runs plans
-//! over a catalogue.
+//! over a catalog.
 //!
 //! # Example
 //!
@@ -37,8 +37,8 @@
 //!
 //! - `toml`: TOML; without it, JSON of the same form is read.
 //! - `input-schema`: each tool's `input_schema` is checked to be a JSON Schema. Without it a
-//!   catalogue that has one is refused.
-//! - `schema`: the JSON Schemas of the catalogue and the configuration, its keys with their defaults, and
+//!   catalog that has one is refused.
+//! - `schema`: the JSON Schemas of the catalog and the configuration, its keys with their defaults, and
 //!   the origin of each setting.
 //!
 //! # Knows nothing of

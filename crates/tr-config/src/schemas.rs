@@ -1,4 +1,4 @@
-//! JSON Schemas of the catalogue and the configuration, made from the same descriptions as their readers.
+//! JSON Schemas of the catalog and the configuration, made from the same descriptions as their readers.
 //!
 //! A schema takes what its reader takes, but for what JSON Schema cannot say: that names in an object
 //! must differ, and that values must have a canonical form.
@@ -18,7 +18,7 @@ use tr_wire::read::{schema_of as of, sorted};
 /// Each schema and the name of its file in `schemas/`.
 #[must_use]
 pub fn all() -> Vec<(&'static str, Value)> {
-    let (catalog, tools) = of::<catalog::Catalog>("tool-catalog", "Tool catalogue");
+    let (catalog, tools) = of::<catalog::Catalog>("tool-catalog", "Tool catalog");
     let (manifest, mut tool) = of::<catalog::Tool>("tool-manifest", "Tool manifest");
     one_endpoint(&mut tool);
     vec![(catalog, for_tools(tools)), (manifest, sorted(tool)), ("stack-config", config())]

@@ -42,7 +42,7 @@
 //!
 //! # The form
 //!
-//! `defaults`, `tools` and `undeclared_effect` are those of a [catalogue](crate::catalog): what is
+//! `defaults`, `tools` and `undeclared_effect` are those of a [catalog](crate::catalog): what is
 //! known of each tool, and beats what is said for all. JSON has the same form as TOML, which needs
 //! the feature `catalog`. The form's schema is `schemas/stack-config.schema.json`.
 //!

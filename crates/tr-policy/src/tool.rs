@@ -73,7 +73,7 @@ impl ToolId {
         self.0.action.as_deref()
     }
 
-    /// `name` or `name.action`, without the namespace: as plans, catalogues and models name it.
+    /// `name` or `name.action`, without the namespace: as plans, catalogs and models name it.
     #[must_use]
     pub fn label(&self) -> &str {
         self.namespace().map_or(&self.0.full, |namespace| &self.0.full[namespace.len() + 1..])

@@ -52,7 +52,7 @@ pub(super) fn event_schema() -> Value {
             ),
             maybe(
                 "effect",
-                "What the tool does to the world; a catalogue overrides it.",
+                "What the tool does to the world; a catalog overrides it.",
                 one_of(&effects),
             ),
             maybe("model", "The model that asks for the call, for the attribution log.", text()),

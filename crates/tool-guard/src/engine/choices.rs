@@ -74,7 +74,7 @@ pub(crate) enum Trust {
     Reads,
     /// In part: a read-only tool counts as idempotent
     Idempotent,
-    /// Not at all: tools that the catalogue does not declare are mutating
+    /// Not at all: tools that the catalog does not declare are mutating
     None,
 }
 
@@ -94,10 +94,10 @@ pub(crate) enum Loops {
     Off,
     /// The guard adds notes for the model, and refuses nothing
     Note,
-    /// Calls are refused by the limits of the turn that the client names; without one, only calls
-    /// that failed twice because of their arguments alone
+    /// The guard refuses a call that failed twice alike, and all calls of a turn after five failures; if the
+    /// client names no turn (most do not), only a call that failed twice because of its arguments alone
     Block,
-    /// Any third identical call after two failures, and all calls after five failures within 60 s
+    /// The guard refuses any third identical call after two failures, and all calls after five failures within 60 s
     Strict,
 }
 

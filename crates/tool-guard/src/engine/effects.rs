@@ -37,7 +37,7 @@ struct Listed {
     is_current: bool,
 }
 
-/// Declarations of the user's catalogue and configuration, which override the server's. A clone is another
+/// Declarations of the user's catalog and configuration, which override the server's. A clone is another
 /// handle of the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declared(Arc<RwLock<Declarations>>);

@@ -42,18 +42,18 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 64 * 1024 * 1024, value_name = "BYTES", value_parser = line_limit)]
     pub(crate) max_line: usize,
 
-    /// The catalogue of the server's tools, as TOML or JSON; it overrides the server's own list. Read
+    /// The catalog of the server's tools, as TOML or JSON; it overrides the server's own list. Read
     /// again on SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
 
-    /// How far to trust the server's claims that a tool is harmless, for calls without a key; a catalogue
+    /// How far to trust the server's claims that a tool is harmless, for calls without a key; a catalog
     /// overrides them [default: all for a command, reads for --upstream]
     #[arg(long, value_enum, value_name = "HOW")]
     pub(crate) trust_annotations: Option<Trust>,
 
     /// A call without an id joins an equal one that has run for this long in its session: some clients give up
-    /// without a word and ask again. `off` makes each call
+    /// without a word and ask again. `off`: no call joins another
     #[arg(long, default_value = "4s", value_parser = join_after, value_name = "DURATION")]
     pub(crate) join_after: JoinAfter,
 

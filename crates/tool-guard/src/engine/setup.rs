@@ -117,17 +117,17 @@ impl Setup {
         }
     }
 
-    /// Declares the tools to the stack: the catalogue overrides the configuration.
+    /// Declares the tools to the stack: the catalog overrides the configuration.
     pub(crate) fn declare(&self, declared: &Declared) {
         let undeclared = self.declared.said_of_undeclared();
         let undeclared = undeclared.unwrap_or_else(|| self.config.catalog.undeclared_effect());
         declared.replace(self.config.catalog.iter().chain(self.declared.iter()), undeclared);
     }
 
-    /// All declarations of tools in one catalogue: the catalogue overrides the configuration.
+    /// All declarations of tools in one catalog: the catalog overrides the configuration.
     ///
     /// # Errors
-    /// If both together declare more tools than a catalogue can hold.
+    /// If both together declare more tools than a catalog can hold.
     pub(crate) fn catalog(&self) -> Result<ToolCatalog, CatalogError> {
         let all = self.config.catalog.iter().chain(self.declared.iter());
         let tools: BTreeMap<_, _> = all.map(|tool| (tool.tool.name(), tool)).collect();
@@ -207,7 +207,7 @@ pub(crate) fn live(
     Ok(live?)
 }
 
-/// Reads the user's catalogue of the server's tools.
+/// Reads the user's catalog of the server's tools.
 pub(crate) fn read_catalog(path: &Path) -> anyhow::Result<ToolCatalog> {
     let (text, language) = read(path)?;
     let read = ToolCatalog::from_text(&text, language);

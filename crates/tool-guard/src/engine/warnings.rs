@@ -12,7 +12,7 @@ use tr_core::{
 pub(crate) struct Repeatable {
     effect: Effect,
     declared_safe: Option<bool>,
-    /// The operator or the caller says that the effect matters: the catalogue declares it, or the call
+    /// The operator or the caller says that the effect matters: the catalog declares it, or the call
     /// has a key.
     is_told: bool,
 }

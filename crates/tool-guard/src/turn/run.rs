@@ -30,7 +30,7 @@ use tr_config::ToolCatalog;
 use tr_core::{Effect, ToolManifest, printable_lines};
 use tr_turn::{Plan, Recorder, Report, Tools, Turns};
 
-/// The plan, the catalogue or a variable cannot be used.
+/// The plan, the catalog or a variable cannot be used.
 const UNUSABLE: u8 = 2;
 /// A result is missing that the turn can do without.
 const PARTIAL: u8 = 3;
@@ -151,7 +151,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// The settings and the catalogue of the files, if a stack can be built from them.
+/// The settings and the catalog of the files, if a stack can be built from them.
 fn usable(files: &Files) -> Result<(Setup, ToolCatalog), String> {
     let setup = files.read()?;
     let unusable = |error: &dyn Display| format!("{} cannot be used: {error}", files.said_in());
@@ -220,7 +220,7 @@ async fn play(
     }
 }
 
-/// The user's catalogue, completed by the server's list of tools.
+/// The user's catalog, completed by the server's list of tools.
 fn completed(catalog: &ToolCatalog, effects: &Effects) -> anyhow::Result<ToolCatalog> {
     let listed: HashMap<_, _> =
         effects.listed().map(|manifest| (manifest.tool.name(), manifest)).collect();

@@ -92,7 +92,7 @@ fn a_call_whose_end_nobody_told_is_unknown_whether_the_guard_was_killed_or_its_i
 }
 
 #[test]
-fn what_the_catalogue_says_of_a_tool_comes_before_what_the_host_says() {
+fn what_the_catalog_says_of_a_tool_comes_before_what_the_host_says() {
     let folder = Folder::new();
     let catalog = folder.file("tools.toml", "[tools.pay]\neffect = \"read_only\"\n");
     let mut host = Host::start(&folder, &["--catalog", catalog.to_str().unwrap()]);

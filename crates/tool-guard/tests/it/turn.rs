@@ -64,7 +64,7 @@ fn count(ledger: &Path, line: &str) -> usize {
 }
 
 #[test]
-fn a_plan_and_a_catalogue_run_without_a_line_of_rust() {
+fn a_plan_and_a_catalog_run_without_a_line_of_rust() {
     let folder = Folder::new("whole");
     let catalog = folder.file(
         "tools.toml",

@@ -45,11 +45,11 @@ impl<S> Layer<S> for EnvelopesLayer {
 
 impl EnvelopesBuilder {
     setters! {
-        /// Gives each call what this catalogue declares of its tool. Without one, every tool counts
+        /// Gives each call what this catalog declares of its tool. Without one, every tool counts
         /// as mutating, and so is not retried once it may have run.
         fn catalog(catalog: ToolCatalog) { shared.tools = Tools::Declared(catalog) }
 
-        /// The same with the catalogue of a configuration that can be reloaded.
+        /// The same with the catalog of a configuration that can be reloaded.
         fn live(live: Live) { shared.tools = Tools::Live(live) }
 
         /// Sets how many bytes a request may have; 2 MiB by default. What is longer is refused

@@ -41,7 +41,7 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
     ("tests/mcp-http/configured.rs", "a_status_says_what_the_configuration_says", &["upstream."]),
     (
         "tests/mcp-http/cancelled.rs",
-        "a_payment_whose_client_leaves_is_cancelled_if_the_catalogue_says_so",
+        "a_payment_whose_client_leaves_is_cancelled_if_the_catalog_says_so",
         &["tools.*.cancellable"],
     ),
     (
@@ -117,7 +117,7 @@ const ELSEWHERE: &[(&str, &str, &[&str])] = &[
     ),
     (
         "crates/tool-guard/tests/it/mcp/records/command.rs",
-        "a_record_shows_server_client_and_the_params_that_the_catalogue_allows",
+        "a_record_shows_server_client_and_the_params_that_the_catalog_allows",
         &["tools.*.records.show"],
     ),
     (

@@ -132,7 +132,7 @@ async fn a_user_s_message_begins_a_turn_for_the_loop_guard() {
     assert_eq!(handle.calls(), 4);
 }
 
-/// A catalogue says which params say what is wanted: calls that agree in them are one call.
+/// A catalog says which params say what is wanted: calls that agree in them are one call.
 #[tokio::test(start_paused = true)]
 async fn a_payment_of_one_order_is_one_call_and_a_declined_card_can_be_corrected() {
     let stack = ToolStack::builder().build().unwrap();

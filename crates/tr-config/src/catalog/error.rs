@@ -1,8 +1,8 @@
-//! What is wrong with a catalogue, line by line.
+//! What is wrong with a catalog, line by line.
 use std::{error::Error, fmt};
 use tr_wire::{EnvelopeFault, read::Faults};
 
-/// A catalogue, or a [configuration](crate::stack), with mistakes: all of them, each with its line.
+/// A catalog, or a [configuration](crate::stack), with mistakes: all of them, each with its line.
 ///
 /// ```
 /// use tr_config::ToolCatalog;
@@ -15,10 +15,10 @@ use tr_wire::{EnvelopeFault, read::Faults};
 /// }"#).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     r#"the tool catalogue has 3 mistakes
+///     r#"the tool catalog has 3 mistakes
 /// line 3, column 34: /tools/search/timeuot_ms: expected a known key, found the unknown key "timeuot_ms" (did you mean "timeout_ms"?)
 /// line 4, column 28: /tools/book/effect: expected "read_only", "idempotent" or "mutating", found "sometimes"
-/// line 4, column 56: /tools/book/depends_on/0: expected the name of a tool of this catalogue, found "serch" (did you mean "search"?)"#,
+/// line 4, column 56: /tools/book/depends_on/0: expected the name of a tool of this catalog, found "serch" (did you mean "search"?)"#,
 /// );
 /// ```
 ///
@@ -29,7 +29,7 @@ pub struct CatalogError {
     more: usize,
 }
 
-/// One mistake of a catalogue or a configuration.
+/// One mistake of a catalog or a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mistake {
@@ -41,7 +41,7 @@ pub struct Mistake {
 
 impl CatalogError {
     pub(super) fn new(faults: Faults, text: &str) -> Self {
-        Self::of("the tool catalogue", faults, text)
+        Self::of("the tool catalog", faults, text)
     }
 
     /// The mistakes of another text that is configuration.

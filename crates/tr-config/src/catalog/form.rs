@@ -1,4 +1,4 @@
-//! The form of a catalogue, as it is written.
+//! The form of a catalog, as it is written.
 use super::endpoint::Method;
 use super::shape::{
     Added, Address, Anywhere, COUNTED, DAY, End, Inside, Jitter, JitterPercent, Period, Program,
@@ -35,7 +35,7 @@ pub(crate) type Tools = Vec<(Box<str>, Option<Tool>)>;
 object! { strict
     /// What is known of one tool. What is absent is unknown, and left as the layers have it.
     struct Tool {
-        /// The tool's own name. Default: its name in the catalogue.
+        /// The tool's own name. Default: its name in the catalog.
         "name" => name: Option<Box<str>>, Lenient<Name>;
         /// The namespace in which the name is unique, such as `agents.tools.messaging`.
         "namespace" => namespace: Option<Box<str>>, Lenient<Name>;
@@ -43,8 +43,9 @@ object! { strict
         "action" => action: Option<Box<str>>, Lenient<Name>;
         /// Its effect.
         "effect" => effect: Option<Effect>, Lenient<Word<Effect>>;
-        /// What it can do. The layers use `idempotency` and `own_retries`; `streaming` and `caching` are for
-        /// programs that ask.
+        /// What it can do. `own_retries`: the stack does not retry it. `idempotency`: `tool-guard serve` and
+        /// `turn` send it a key. `streaming`: its command in `serve` prints chunks. `caching` is for programs
+        /// that ask.
         "capabilities" => capabilities: Option<Vec<Capability>>, Lenient<List<Word<Capability>>>;
         /// JSON Schema of its params.
         "input_schema" => input_schema: Option<Json>, Lenient<Record>;
@@ -54,11 +55,11 @@ object! { strict
         "idle_timeout_ms" => idle_timeout: Option<Duration>, Lenient<Span<1, DAY>>;
         /// Changes to the retry policy.
         "retry" => retry: Option<RetryOverride>, Lenient<Retry>;
-        /// Attempts in all, the first included; belongs into `retry`.
+        /// Another name of `retry.attempts`; set only one.
         "max_attempts" => max_attempts: Option<u32>, Lenient<Count<1000>>;
-        /// The first delay, in milliseconds; belongs into `retry`.
+        /// Another name of `retry.base_ms`; set only one.
         "initial_delay_ms" => initial_delay: Option<Duration>, Lenient<AnySpan<0>>;
-        /// No delay is longer, in milliseconds; belongs into `retry`.
+        /// Another name of `retry.cap_ms`; set only one.
         "max_delay_ms" => max_delay: Option<Duration>, Lenient<AnySpan<0>>;
         /// Whether a repeat is safe although an earlier attempt may have run.
         "retry_safe" => retry_safe: Option<bool>, Lenient<Flag>;
@@ -176,13 +177,13 @@ object! { strict
 object! { strict
     /// How long records are kept, in milliseconds.
     struct Ttl for TtlOverride {
-        /// Of successes.
+        /// How long successes are replayed, in milliseconds.
         "done_ms" => done: Option<Duration>, Lenient<Span<1, RECORDED>>;
-        /// Of failures.
+        /// How long failures are replayed, in milliseconds.
         "failed_ms" => failed: Option<Duration>, Lenient<Span<1, RECORDED>>;
-        /// Of calls that run.
+        /// The lease of a call in flight, in milliseconds.
         "inflight_ms" => inflight: Option<Duration>, Lenient<Span<1, RECORDED>>;
-        /// Of mutating calls of unknown outcome.
+        /// How long a mutating call of unknown outcome blocks repeats, in milliseconds.
         "unknown_ms" => unknown: Option<Duration>, Lenient<Span<1, RECORDED>>;
     }
 }

@@ -1,4 +1,4 @@
-//! Catalogues of manifests made in code.
+//! Catalogs of manifests made in code.
 use super::{
     CatalogError, Entry, MAX_TOOLS, ToolCatalog,
     build::{TOOLS, refuse},
@@ -8,7 +8,7 @@ use tr_core::ToolManifest;
 use tr_wire::read::{At, Faults};
 
 impl ToolCatalog {
-    /// A catalogue of manifests made in code, which name each other by their labels.
+    /// A catalog of manifests made in code, which name each other by their labels.
     ///
     /// # Errors
     /// Names every mistake: a duplicate tool, an unknown tool, a dependency cycle, an invalid schema.

@@ -1,4 +1,4 @@
-//! From a text to a catalogue.
+//! From a text to a catalog.
 use super::{
     CatalogError, MAX_TOOLS, ToolCatalog,
     build::{self, DEFAULTS, TOOLS, refuse},
@@ -10,7 +10,7 @@ use tr_core::Effect;
 use tr_wire::read::{At, Faults, Language, Shape as _, configuration};
 
 impl ToolCatalog {
-    /// Reads a catalogue in JSON.
+    /// Reads a catalog in JSON.
     ///
     /// # Errors
     /// Names every mistake with its line.
@@ -18,7 +18,7 @@ impl ToolCatalog {
         Self::from_text(text, Language::Json)
     }
 
-    /// Reads a catalogue in TOML.
+    /// Reads a catalog in TOML.
     ///
     /// # Errors
     /// Names every mistake with its line.
@@ -27,7 +27,7 @@ impl ToolCatalog {
         Self::from_text(text, Language::Toml)
     }
 
-    /// Reads a catalogue in this language.
+    /// Reads a catalog in this language.
     ///
     /// # Errors
     /// Names every mistake with its line.

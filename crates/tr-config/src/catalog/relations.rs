@@ -1,4 +1,4 @@
-//! References between the tools of a catalogue: known names, and no dependency cycles.
+//! References between the tools of a catalog: known names, and no dependency cycles.
 use super::build::{TOOLS, refuse};
 use crate::graph::{self, Cycle, Edge};
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use tr_wire::{
     read::{At, Faults},
 };
 
-/// A tool of the catalogue and the tools that it names.
+/// A tool of the catalog and the tools that it names.
 #[derive(Default)]
 pub(super) struct Declared {
-    /// The catalogue's name for it.
+    /// The catalog's name for it.
     pub(super) key: Box<str>,
     /// `None` for a tool whose faults hide its identity.
     pub(super) id: Option<ToolId>,
@@ -76,7 +76,7 @@ impl<'a> Names<'a> {
         Self { keys, labels: labels.collect() }
     }
 
-    /// Looks up the catalogue's name first, then the tool's own.
+    /// Looks up the catalog's name first, then the tool's own.
     fn find(&self, name: &str) -> Option<usize> {
         self.keys.get(name).or_else(|| self.labels.get(name)).copied()
     }
@@ -94,7 +94,7 @@ impl<'a> Names<'a> {
             let at = At::Element(at, i);
             match self.find(reference) {
                 None => {
-                    let known = "the name of a tool of this catalogue";
+                    let known = "the name of a tool of this catalog";
                     let fault = EnvelopeFault::new(at.to_string(), known, format!("{reference:?}"));
                     faults.push(fault.meant(reference, self.keys.keys().copied()));
                 }

@@ -1,4 +1,4 @@
-//! The shapes that only a catalogue uses.
+//! The shapes that only a catalog uses.
 use std::time::Duration;
 use tr_core::{Verdict, canonical::Pointer};
 use tr_wire::read::{Kind, List, Percent, Text, shape, words};

@@ -42,7 +42,7 @@ fn walk(root: &Value, schema: &Value, path: &mut Vec<String>, found: &mut Vec<Ke
             }
             path.push(name.clone());
             found.push(key(root, member, path));
-            // A part of a catalogue's tool is not described twice.
+            // A part of a catalog's tool is not described twice.
             walk(root, member, path, found);
             path.pop();
         }

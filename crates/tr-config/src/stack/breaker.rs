@@ -13,7 +13,7 @@ object! { strict
         "consecutive" => consecutive_failures: Option<Option<u32>>, Lenient<OrNone<Count<10_000>>> = 5;
         /// The share of failures that opens one, or `none`.
         "failure_rate" => failure_rate: Option<Option<f64>>, Lenient<OrNone<Rate>> = 0.5;
-        /// How many calls rates are of.
+        /// The number of most recent calls from which rates are computed.
         "window" => window: Option<u32>, Lenient<Count<10_000>> = 20;
         /// Fewer calls than this have no rate; at most `window`.
         "min_calls" => min_calls: Option<u32>, Lenient<Count<10_000>> = 10;

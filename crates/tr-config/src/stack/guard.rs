@@ -8,8 +8,8 @@ object! { strict
     /// Where calls are recorded, so that the records outlive the process. How long records are kept is in
     /// `idempotency`.
     pub struct RecordsConfig {
-        /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT` or `memory`. Default of `tool-guard`:
-        /// `tool-guard/records.db` in the user's state folder.
+        /// A SQLite file (`~/` is the home folder), `redis://HOST:PORT`, `rediss://HOST:PORT` (TLS) or
+        /// `memory`. Default of `tool-guard`: `tool-guard/records.db` in the user's state folder.
         "where" => place: Option<RecordPlace>, Lenient<Place> = "memory";
         /// Record answers (`full`), or only that the call ran (`digest`).
         "bodies" => bodies: Option<RecordBodies>, Lenient<Word<RecordBodies>> = "full";

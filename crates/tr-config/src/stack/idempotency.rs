@@ -53,11 +53,11 @@ object! { strict
 object! { strict
     /// By effect, what becomes of calls while the store of records cannot be used.
     pub struct StoreFailures {
-        /// Of tools that only read.
+        /// Calls of read-only tools while the store fails.
         "read_only" => read_only: Option<tr_idempotency::store::WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "run";
-        /// Of idempotent tools.
+        /// Calls of idempotent tools while the store fails.
         "idempotent" => idempotent: Option<tr_idempotency::store::WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "run";
-        /// Of all other tools. With `run`, a payment may run twice.
+        /// Calls of all other tools while the store fails. With `run`, a payment may run twice.
         "mutating" => mutating: Option<tr_idempotency::store::WhenStoreFails>, Lenient<Word<WhenStoreFails>> = "refuse";
     }
 }

@@ -11,7 +11,7 @@ object! { strict
     pub struct LoopConfig sets tr_loopguard::Builder {
         /// Whether loops are looked for.
         "enabled" => enabled: Option<bool>, Lenient<Flag> = true;
-        /// What becomes of loops.
+        /// What the loop guard does about a loop.
         "mode" => mode: Option<tr_loopguard::Mode>, Lenient<Word<Mode>> = "block";
         /// Identical failing calls that end a loop.
         "max_identical" => max_identical_failures: Option<u32>, Lenient<Count<1000>> = 2;

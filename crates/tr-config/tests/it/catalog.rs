@@ -1,4 +1,4 @@
-//! Catalogues: what they say, and what is said of their mistakes.
+//! Catalogs: what they say, and what is said of their mistakes.
 #[cfg(feature = "input-schema")]
 mod input_schema;
 mod mistakes;
@@ -8,7 +8,7 @@ mod schemas;
 
 use tr_config::{CatalogError, ToolCatalog};
 
-/// A catalogue in JSON, which needs no feature.
+/// A catalog in JSON, which needs no feature.
 fn json(text: &str) -> Result<ToolCatalog, CatalogError> {
     ToolCatalog::from_json(text)
 }

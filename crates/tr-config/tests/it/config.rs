@@ -106,7 +106,7 @@ fn every_mistake_is_named_with_its_line() {
             "line 5, column 25: /retry/jitter: expected two numbers from 0 to 2, the lower first, found 1",
             r#"line 6, column 37: /idempotency/derived_keys: expected "off", "cut_off", "step" or "session", found "always""#,
             "line 6, column 59: /idempotency/capacity: expected a whole number from 1 to 16777216, found 0",
-            r#"line 7, column 36: /tools/a/depends_on/0: expected the name of a tool of this catalogue, found "b" (did you mean "a"?)"#,
+            r#"line 7, column 36: /tools/a/depends_on/0: expected the name of a tool of this catalog, found "b" (did you mean "a"?)"#,
         ]
     );
 }

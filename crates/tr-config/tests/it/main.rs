@@ -1,3 +1,3 @@
-//! Catalogues and configurations: what is read, and what is refused.
+//! Catalogs and configurations: what is read, and what is refused.
 mod catalog;
 mod config;

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn own_params_differ_also_in_volatile_names_unless_the_catalogue_drops_them() {
+    fn own_params_differ_also_in_volatile_names_unless_the_catalog_drops_them() {
         let call = |params: &str, own_params, rules: Option<Rules>| {
             let mut parts = CallParts::new("pay", Params::from_text(params).unwrap());
             parts.own_params = own_params;

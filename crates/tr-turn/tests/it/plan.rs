@@ -197,7 +197,7 @@ fn defaults_must_have_what_params_take_from_them() {
 }
 
 #[test]
-fn a_catalogue_completes_a_plan() {
+fn a_catalog_completes_a_plan() {
     let catalog = ToolCatalog::from_toml(
         r#"
         [tools.flight_search]

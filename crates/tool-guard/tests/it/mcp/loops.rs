@@ -233,7 +233,7 @@ fn a_call_that_the_server_s_schema_refuses_is_one() {
 
 /// The server never hears of a call that fails the schema that its user declares.
 #[test]
-fn a_call_that_the_catalogue_s_schema_refuses_is_one_and_never_reaches_the_server() {
+fn a_call_that_the_catalog_s_schema_refuses_is_one_and_never_reaches_the_server() {
     let catalog = ledger().with_extension("schema.toml");
     let schema = r#"{ required = ["to"], properties = { to = { type = "string" }, seats = { type = "integer" } } }"#;
     fs::write(&catalog, format!("[tools.book]\ninput_schema = {schema}\n")).unwrap();

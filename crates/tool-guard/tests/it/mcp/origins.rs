@@ -58,7 +58,7 @@ fn two_dead_hosts_refuse_no_call_of_another() {
 }
 
 #[test]
-fn a_catalogue_may_give_the_tool_one_breaker_for_all() {
+fn a_catalog_may_give_the_tool_one_breaker_for_all() {
     let catalog = ledger().with_extension("toml");
     fs::write(&catalog, "[tools.fetch]\neffect = \"read_only\"\nbreaker = { hint = \"tool\" }\n")
         .unwrap();

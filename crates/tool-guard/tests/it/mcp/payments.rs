@@ -45,7 +45,7 @@ fn two_intended_payments_run_twice() {
 
 /// Such names say how an envelope travels; the arguments of a tool may have them with a meaning of their own.
 #[test]
-fn payments_differ_in_arguments_of_any_name_unless_the_catalogue_leaves_them_out() {
+fn payments_differ_in_arguments_of_any_name_unless_the_catalog_leaves_them_out() {
     let catalog = ledger().with_extension("toml");
     for (keys, is_same) in
         [(None, false), (Some("volatile = [\"/x\"]"), false), (Some("keep_volatile = false"), true)]

@@ -111,7 +111,7 @@ const RESETS: &str = r#"
     done"#;
 
 #[test]
-fn a_catalogue_says_what_all_other_tools_do_but_not_over_the_server_s_own_warning() {
+fn a_catalog_says_what_all_other_tools_do_but_not_over_the_server_s_own_warning() {
     let catalog = ledger().with_extension("catalog.toml");
     fs::write(&catalog, "undeclared_effect = \"read_only\"\n").unwrap();
     for (options, plain) in [(&["--catalog", catalog.to_str().unwrap()][..], 2), (&[], 1)] {
@@ -139,7 +139,7 @@ const DOWN: &str = r#"
     done"#;
 
 #[test]
-fn eh_1_5_a_catalogue_s_classification_by_status_decides_what_is_retried() {
+fn eh_1_5_a_catalog_s_classification_by_status_decides_what_is_retried() {
     let catalog = ledger().with_extension("status.toml");
     for (entry, runs) in [
         ("\"502\" = \"permanent\"", [4, 4]),

@@ -83,7 +83,7 @@ async fn ut_05_the_retry_policy_of_a_request_is_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_catalogue_says_what_is_known_of_a_tool() {
+async fn a_catalog_says_what_is_known_of_a_tool() {
     let bench = Bench::new([answers("ok")]);
     for tool in ["read", "pay", "other"] {
         bench.ask(utee(tool, json!({}))).await;

@@ -71,7 +71,7 @@ fn a_failed_check_is_terminal_and_nothing_ran() {
 }
 
 #[test]
-fn a_schema_that_is_none_is_a_mistake_of_the_catalogue() {
+fn a_schema_that_is_none_is_a_mistake_of_the_catalog() {
     let text = "{\"tools\": {\n\"a\": {\"input_schema\": {\"type\": \"strin\"}}}}";
     let error = json(text).unwrap_err();
     let [mistake] = error.mistakes() else { panic!("{error}") };

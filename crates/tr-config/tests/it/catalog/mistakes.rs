@@ -1,4 +1,4 @@
-//! What is said of a catalogue's mistakes.
+//! What is said of a catalog's mistakes.
 use super::json;
 use tr_config::{CatalogError, MAX_TOOLS};
 
@@ -27,7 +27,7 @@ fn every_mistake_is_named_with_its_line() {
     assert_eq!(
         lines(&error),
         [
-            "the tool catalogue has 17 mistakes",
+            "the tool catalog has 17 mistakes",
             r#"line 2, column 26: /undeclared_effect: expected "read_only", "idempotent" or "mutating", found "unknown""#,
             r#"line 3, column 13: /tool: expected a known key, found the unknown key "tool" (did you mean "tools"?)"#,
             "line 4, column 26: /defaults/name: expected settings for several tools, found a name",
@@ -36,7 +36,7 @@ fn every_mistake_is_named_with_its_line() {
             "line 6, column 54: /tools/a/retry/attempts: expected a whole number from 1 to 1000, found 0",
             "line 7, column 40: /tools/b/depends_on/2: expected each tool once, found a duplicate",
             "line 7, column 45: /tools/b/depends_on/3: expected the name of another tool, found its own name",
-            r#"line 7, column 68: /tools/b/alternatives/0: expected the name of a tool of this catalogue, found "aa" (did you mean "a"?)"#,
+            r#"line 7, column 68: /tools/b/alternatives/0: expected the name of a tool of this catalog, found "aa" (did you mean "a"?)"#,
             "line 8, column 30: /tools/c/depends_on/0: expected no dependency cycle, found b → c → b",
             r#"line 8, column 58: /tools/c/keys/volatile/0: expected a JSON pointer into the params, such as "/meta/sentAt", found an empty string"#,
             r#"line 8, column 62: /tools/c/keys/volatile/1: expected a JSON pointer into the params, such as "/meta/sentAt", found "x""#,
@@ -61,14 +61,14 @@ fn circles_are_shown_whole_and_once() {
     assert_eq!(
         lines(&error),
         [
-            "the tool catalogue has a mistake",
+            "the tool catalog has a mistake",
             "line 2, column 95: /tools/c/depends_on/0: expected no dependency cycle, found a → b → c → a"
         ]
     );
 }
 
 #[test]
-fn a_chain_as_long_as_the_catalogue_is_no_circle() {
+fn a_chain_as_long_as_the_catalog_is_no_circle() {
     let tools: Vec<_> = (0..MAX_TOOLS)
         .map(|i| match i {
             0 => r#""t0": {}"#.to_owned(),
@@ -123,13 +123,13 @@ required = 2026-01-01
         assert_eq!(
             lines(&error),
             [
-                "the tool catalogue has 7 mistakes",
+                "the tool catalog has 7 mistakes",
                 r#"line 1, column 21: /undeclared_effect: expected "read_only", "idempotent" or "mutating", found 1"#,
                 r#"line 3, column 10: /tools/search/effect: expected "read_only", "idempotent" or "mutating", found "read-only""#,
                 "line 4, column 14: /tools/search/timeout_ms: expected a whole number of milliseconds from 1 to 86400000, found -5",
                 r#"line 6, column 11: /tools/search/retry/attemps: expected a known key, found the unknown key "attemps" (did you mean "attempts"?)"#,
                 "line 7, column 14: /tools/search/retry/multiplier: expected a number from 1 to 100, found inf",
-                r#"line 9, column 15: /tools/book/depends_on/0: expected the name of a tool of this catalogue, found "serach" (did you mean "search"?)"#,
+                r#"line 9, column 15: /tools/book/depends_on/0: expected the name of a tool of this catalog, found "serach" (did you mean "search"?)"#,
                 "line 10, column 12: /tools/book/required: expected true or false, found a date or time",
             ]
         );

@@ -1,4 +1,4 @@
-//! What a catalogue says.
+//! What a catalog says.
 use super::json;
 use std::time::Duration;
 use tr_config::ToolCatalog;
@@ -207,7 +207,7 @@ fn retry_settings_stand_in_the_manifest_or_in_its_table() {
 }
 
 #[test]
-fn a_catalogue_may_be_made_in_code() {
+fn a_catalog_may_be_made_in_code() {
     let mut search = ToolManifest::new("search");
     search.effect = Some(Effect::ReadOnly);
     let mut send = ToolManifest::new(ToolId::from_parts(None, "message", Some("send")));
@@ -226,7 +226,7 @@ fn a_catalogue_may_be_made_in_code() {
     assert_eq!(
         lines,
         [
-            "/tools/message.send/depends_on/0: expected the name of a tool of this catalogue, found \"search\" (did you mean \"serch\"?)",
+            "/tools/message.send/depends_on/0: expected the name of a tool of this catalog, found \"search\" (did you mean \"serch\"?)",
             "/tools/message.send: expected each tool once, found message.send, which is also declared as \"message.send\"",
         ]
     );

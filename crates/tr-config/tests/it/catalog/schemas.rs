@@ -1,4 +1,4 @@
-//! The catalogue's schema and its reader take the same, and refuse the same.
+//! The catalog's schema and its reader take the same, and refuse the same.
 use super::json;
 use jsonschema::Validator;
 use serde_json::{Value, json as value};

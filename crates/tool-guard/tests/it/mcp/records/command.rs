@@ -57,7 +57,7 @@ fn a_person_settles_what_nobody_knows_while_no_guard_runs_or_one_does() {
 
 /// Who has to look at the tool's own side finds there what the record names.
 #[test]
-fn a_record_shows_server_client_and_the_params_that_the_catalogue_allows() {
+fn a_record_shows_server_client_and_the_params_that_the_catalog_allows() {
     let shop = Shop::new();
     let catalog = shop.ledger.with_extension("toml");
     fs::write(&catalog, "[tools.charge_card.records]\nshow = [\"/order\", \"/no/such\"]\n")
