@@ -1,8 +1,10 @@
 //! What may have run is not made again: each failure, however the call is named, whatever is known of its tool, on each
 //! of the four ways.
 use crate::{
-    client::{Call, Era, Kind, random},
+    client::{Call, Era, Http, Kind, random},
     guard::{Shop, Way},
+    identity::{code, shop},
+    upstream::Fault,
 };
 use serde_json::json;
 use std::fs;
@@ -164,4 +166,27 @@ fn a_command_for_clients_over_http() {
 #[test]
 fn a_server_over_http_for_clients_over_http() {
     Ways { is_listening: true, is_upstream: true }.check();
+}
+/// The caller's equal calls are refused by the next guard, too, also if the caller has a credential.
+#[test]
+fn an_equal_call_is_refused_after_a_restart() {
+    let (upstream, shop) = shop();
+    let mut guard = shop.listen(Way::HttpHttp);
+    for kind in [Kind::ClaudeCode, Kind::Codex, Kind::Keyless] {
+        for credential in [None, Some("Bearer mine")] {
+            let open = |url: &str| {
+                let client = Http::open(url, kind, Era::Legacy);
+                credential.iter().fold(client, |it, value| it.with("authorization", value))
+            };
+            let order = format!("{kind:?} {credential:?}");
+            upstream.play(Fault::Status(503));
+            let first = open(&guard.url).once(&Call::new(kind, "pay", &order));
+            assert!(first.is_in_band_failure(), "{order}: {first:?}");
+            guard.kill();
+            guard = shop.listen(Way::HttpHttp);
+            let again = open(&guard.url).once(&Call::new(kind, "pay", &order));
+            assert_eq!(code(&again), "outcome_unknown", "{order}: {again:?}");
+            assert_eq!(upstream.executed(&order), 1, "{order}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub(crate) use self::{
 };
 
 use self::random::is_random;
-use super::unknowns::Ended;
+use super::unknowns::{BARS, Ended};
 use crate::wire::params::{Meta, text};
 use serde_json::value::RawValue;
 use std::{str::Utf8Error, time::Duration};
@@ -32,11 +32,11 @@ use tr_core::{
     manifest::TtlOverride,
 };
 
-/// How long a weak id names a call of unknown outcome, and the request of a call over HTTP the call.
+/// How long the request of a call over HTTP names the call.
 const WEAK: Duration = Duration::from_secs(60);
 
-/// How long the record of a call over HTTP that has no strong id says that it may have run.
-const UNKNOWN: Duration = Duration::from_secs(600);
+/// How long the record of a call without a strong id says that it may have run: as long as that blocks equal calls.
+const UNKNOWN: Duration = BARS;
 
 /// The record of a read, or of a call that did not run, ends with its call.
 const AT_ONCE: Duration = Duration::ZERO;
@@ -330,9 +330,9 @@ impl Identity {
             // What is written to standard output is the client's.
             (_, false) => {
                 let is_given = client.via.is_some() && &*id.kind == BY_REQUEST;
-                let (done, unknown) = if is_given { (WEAK, UNKNOWN) } else { (AT_ONCE, WEAK) };
-                (ttls.done, ttls.failed) = (Some(done), Some(AT_ONCE));
-                ttls.unknown = Some(unknown);
+                (ttls.done, ttls.failed) =
+                    (Some(if is_given { WEAK } else { AT_ONCE }), Some(AT_ONCE));
+                ttls.unknown = Some(UNKNOWN);
             }
             _ => {}
         }
