@@ -40,6 +40,7 @@ fn own() -> Vec<PathBuf> {
         "crates/tr-integrity/tests",
         "crates/tr-transcript/tests",
         "fuzz",
+        "lab/agents/sessions",
         "crates/tool-guard/tests/data",
     ];
     let of_sessions = sessions.map(|folder| repository().join(folder));
