@@ -33,6 +33,9 @@ Exit codes:
 /// How often `--watch` looks.
 const AGAIN: Duration = Duration::from_secs(2);
 
+/// Of a call that has no record in a store.
+const IN_MEMORY: &str = "in its guard's memory alone, where no command settles it";
+
 /// From so many failures in a row on, a tool is named.
 const FAILS: u64 = 5;
 
@@ -92,8 +95,9 @@ impl Status {
         guards.sort_by_key(|guard| guard["since"].as_u64());
         let mut records = vec![of_default_file().await.unwrap_or_default()];
         for guard in &mut guards {
-            let lists = ["/state/store/unknown", "/state/unknown"];
-            records.extend(lists.into_iter().filter_map(|list| guard.pointer(list).cloned()));
+            let mut memory = guard["state"]["unknown"].clone();
+            memory.as_array_mut().into_iter().flatten().for_each(|it| it["inMemory"] = true.into());
+            records.extend([memory, guard["state"]["store"]["unknown"].clone()]);
             if let Some(Value::Array(events)) = guard.get_mut("events") {
                 events.retain(|event| event["at"].as_u64() >= Some(from));
             }
@@ -128,8 +132,9 @@ impl Status {
             let id = key.get(..SHORT).unwrap_or(key);
             let at = time(record["updatedAtMs"].as_u64().unwrap_or_default());
             let tool = record["tool"].as_str().unwrap_or("unreadable");
-            let _ =
-                writeln!(text, "  {id} {}, {at}: tool-guard records show {id}", printable(tool));
+            let show = format!("tool-guard records show {id}");
+            let more = if record["inMemory"] == true { IN_MEMORY } else { &show };
+            let _ = writeln!(text, "  {id} {}, {at}: {more}", printable(tool));
         }
         for server in &self.unguarded {
             let _ = writeln!(text, "not guarded: {}", printable(server));

@@ -68,6 +68,19 @@ fn a_person_sees_each_guard_what_is_wrong_and_what_is_left_unknown() {
     assert_eq!(fs::read_dir(client.state().join("tool-guard/guards")).unwrap().count(), 0);
 }
 
+/// A reused id has no record in the file, so no command is named that would not find it.
+#[test]
+fn a_call_in_memory_names_no_command() {
+    let mut client = Client::script(&["--restart", "crash"], SERVER);
+    hello(&mut client);
+    let meta = json!({ "claudecode/toolUseId": "functions.pay:0" });
+    client.request(1, "tools/call", json!({ "name": "pay", "arguments": {}, "_meta": meta }));
+    client.answer(1);
+    let (code, said) = status(&client, &[]);
+    assert!(code == 1 && said.contains("in its guard's memory alone"), "{said}");
+    assert!(!said.contains("records show"), "{said}");
+}
+
 #[test]
 fn a_guard_that_was_killed_leaves_nothing_behind() {
     let mut client = Client::script(&[], SERVER);
