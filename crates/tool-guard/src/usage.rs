@@ -17,7 +17,7 @@ pub(crate) fn exit(mut error: Error, command: &Command) -> ! {
         // Behind `--` the argument would be the server's command.
         error.remove(ContextKind::Suggested);
     }
-    // Of short names clap itself finds none that is like them.
+    // Clap itself suggests nothing for a slip in a short name.
     let parent = args.first().and_then(|name| command.find_subcommand(name)).unwrap_or(command);
     let known = parent.get_subcommands().filter(|it| !it.is_hide_set()).map(Command::get_name);
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
@@ -57,7 +57,6 @@ fn tip(error: &Error, args: &[&OsStr]) -> Option<String> {
             ),
             _ => before(subcommand),
         }),
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => None,
         _ if starts && error.use_stderr() => Some(before(subcommand)),
         _ => None,
     }
