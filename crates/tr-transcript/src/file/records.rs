@@ -168,7 +168,7 @@ impl<R: Read> Records<R> {
             is_glued: mem::replace(&mut self.has_record, true),
             text: match str::from_utf8(bytes) {
                 Ok(text) if self.line_breaks == 0 => text.into(),
-                // No JSON, which its reader finds.
+                // This is no JSON, so its reader distrusts the line.
                 Err(_) if is_promising => "{".into(),
                 _ => recover::on_one_line(bytes),
             },

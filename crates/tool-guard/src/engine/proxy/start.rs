@@ -202,7 +202,7 @@ impl Proxy {
         if let Some(client) = &self.client_name {
             let _ = write!(lines, "\nclient: {}", printable(client));
         }
-        // Of another digest is, too, what a record of a credential's call has.
+        // The record of a call with a credential has another digest, too.
         if alike != exact || call.parts().idempotency.id.is_some_and(|id| id.digest != exact) {
             let _ = write!(lines, "\n{ALIKE}: {}", unknown_records::noted(alike));
         }
