@@ -2,7 +2,10 @@
 //!
 //! `kills-bank serve LEDGER PIDS [ADDRESS]` serves `pay`: it waits, writes the payment down, syncs it, waits, writes
 //! down that it answers, and answers; on standard input and output, or over HTTP.
+//! `kills-bank shop FOLDER PIDS` serves `pay` and `list_payments`, which shows them in more ways than the true one.
 //! `kills-bank client COMMAND…` starts a guard as clients do and passes lines both ways.
+#[path = "listed.rs"]
+mod listed;
 mod web;
 #[path = "../mcp-http/wire.rs"]
 #[expect(dead_code, reason = "a test reads and writes more forms than this server")]
@@ -24,9 +27,10 @@ fn main() -> io::Result<()> {
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", ledger, pids] => serve(&open(ledger, pids)?),
         ["serve", ledger, pids, address] => web::serve(&open(ledger, pids)?, address),
+        ["shop", folder, pids] => listed::serve(folder.as_ref(), pids),
         ["client", program, ref args @ ..] => client(program, args),
         _ => Err(io::Error::other(
-            "kills-bank serve LEDGER PIDS [ADDRESS], or kills-bank client COMMAND…",
+            "kills-bank serve LEDGER PIDS [ADDRESS], shop FOLDER PIDS, or client COMMAND…",
         )),
     }
 }

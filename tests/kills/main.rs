@@ -3,6 +3,7 @@
 
 mod agent;
 mod call;
+mod checks;
 mod listening;
 mod payment;
 mod process;

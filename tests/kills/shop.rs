@@ -11,7 +11,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-const BANK: &str = env!("CARGO_BIN_EXE_kills-bank");
+pub(crate) const BANK: &str = env!("CARGO_BIN_EXE_kills-bank");
 
 /// A server that is killed often enough would be left alone for half a minute.
 const CONFIG: &str = "[breaker]\nmode = \"disabled\"\n";
@@ -233,7 +233,7 @@ fn bears(pid: u32, mark: &str) -> bool {
 }
 
 /// What `cargo xtask test` and `cargo lab soak` tell.
-fn guard() -> PathBuf {
+pub(crate) fn guard() -> PathBuf {
     let guard = env::var_os("TR_TOOL_GUARD");
     guard.expect("TR_TOOL_GUARD names the guard's binary: run cargo xtask test").into()
 }

@@ -109,7 +109,10 @@ impl Shop {
     pub(crate) fn command(&self, options: &[&str]) -> Command {
         let mut command = Command::new(guard());
         command.arg("serve").arg("--config").arg(self.path("tools.toml"));
-        command.arg("--records").arg(self.path("records.db")).args(options);
+        if !options.contains(&"--records") {
+            command.arg("--records").arg(self.path("records.db"));
+        }
+        command.args(options);
         command.env("SHOP_TOKEN", "s3cret-of-the-shop");
         command
     }

@@ -2,6 +2,7 @@
 //! tool and of commands.
 #![cfg(target_os = "linux")]
 
+mod checks;
 mod foreign;
 mod front;
 mod pages;

@@ -1,5 +1,6 @@
 //! `tool-guard serve`: envelopes over HTTP, or as lines on standard input and output, in front of tools that
 //! are HTTP endpoints or commands.
+mod checks;
 mod guard;
 mod lines;
 mod wire;

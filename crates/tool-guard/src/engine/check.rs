@@ -119,7 +119,7 @@ pub(crate) fn judge(
     if has_more(result, elements.len()) || has_more(&document, elements.len()) {
         return Shown::Nothing("its answer has a further page");
     }
-    let (mut all_comparable, mut older, mut ran) = (true, false, Vec::new());
+    let (mut all_comparable, mut older, mut in_part, mut ran) = (true, false, false, Vec::new());
     for element in elements {
         let theirs = check.matches.iter().map(|(name, _)| member(element, name));
         let pairs: Vec<_> = theirs.zip(&asked.values).collect();
@@ -127,7 +127,14 @@ pub(crate) fn judge(
             theirs.is_some_and(|it| discriminant(it) == discriminant(*ours))
         };
         all_comparable &= pairs.iter().all(is_comparable);
-        if !pairs.iter().all(|(theirs, ours)| theirs.is_some_and(|theirs| is_same(theirs, ours))) {
+        let is_same =
+            |(theirs, ours): &(Option<&Value>, &Value)| theirs.is_some_and(|it| is_same(it, ours));
+        let differing = || pairs.iter().filter(|pair| !is_same(pair));
+        let agrees = differing().next().is_none();
+        // Instalments, or the same with a fee.
+        let is_of_other_amount = pairs.iter().any(is_same)
+            && differing().all(|(theirs, ours)| theirs.is_some_and(is_number) && is_number(ours));
+        if !agrees && !is_of_other_amount {
             continue;
         }
         if let Some(at) = &check.not_before {
@@ -135,14 +142,17 @@ pub(crate) fn judge(
                 return Shown::Nothing("the time of an element that agrees cannot be read");
             };
             if to <= asked.since.saturating_sub(DOUBTFUL) {
-                older = true;
+                older |= agrees;
                 continue;
             }
-            if from < asked.since || from > now + DOUBTFUL {
+            if agrees && (from < asked.since || from > now + DOUBTFUL) {
                 return Shown::Nothing("an element that agrees may be older than the call");
             }
         }
-        ran.push(element);
+        if agrees {
+            ran.push(element);
+        }
+        in_part |= !agrees;
     }
     let is_due = |after| now.saturating_sub(last) >= millis(after);
     let is_whole = || {
@@ -156,6 +166,7 @@ pub(crate) fn judge(
         [element] => Shown::Ran(element.clone()),
         [_, ..] => Shown::Nothing("several elements agree"),
         [] if !all_comparable => Shown::Nothing("its elements cannot be compared"),
+        [] if in_part => Shown::NotYet("an element agrees but for a number"),
         [] if older => Shown::NotYet("only an older element agrees"),
         [] if !check.absent_after.is_some_and(is_due) => Shown::NotYet("no element agrees"),
         [] if is_whole() => Shown::DidNotRun,
@@ -210,6 +221,11 @@ fn is_same(theirs: &Value, ours: &Value) -> bool {
         }
         _ => theirs == ours,
     }
+}
+
+/// Whether a value is a number, or a text of one.
+fn is_number(value: &Value) -> bool {
+    value.is_number() || value.as_str().is_some_and(|text| text.parse::<f64>().is_ok())
 }
 
 /// Whether an answer that shows so many elements says that there are more.

@@ -32,7 +32,7 @@ pub(super) async fn before(
     if !call.is_identified() && link.others.is_empty() && !has_key {
         return None;
     }
-    let record = link.record(&key).await?;
+    let record = link.records.of(&key).await?;
     let of = |other| with_credential(identity::digest(call), other);
     let mut digests = link.others.iter().map(of);
     if let Some(digest) = digests.find(|it| it.to_string() == record.request.params_digest) {
@@ -52,7 +52,7 @@ pub(super) async fn run(
     let mut end = stack.oneshot(call).await;
     if record.is_none() && is_conflict(&end) {
         // It has begun since, or is another caller's.
-        record = link.record(&key).await;
+        record = link.records.of(&key).await;
     }
     let Some(record) = record else { return end };
     let differ = || differ(&record, params.get(), tool.as_deref());

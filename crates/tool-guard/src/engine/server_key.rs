@@ -93,7 +93,7 @@ pub(super) async fn settle(
     match end {
         Ok(outcome) if outcome.error().is_some() => outcome.parts_mut().notes.push(BEFORE.into()),
         Ok(outcome) => {
-            link.settle_now(run, resolution(outcome.clone())).await;
+            link.records.settle(run, resolution(outcome.clone())).await;
             mcp.trace.equals.iter().for_each(|equals| link.unknowns.settled(equals));
         }
         Err(error) if classify::error(&**error).end.ran == Ran::No => {

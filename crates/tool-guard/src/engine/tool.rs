@@ -6,13 +6,11 @@ use super::{
     in_flight::{Claim, InFlight, PendingAnswer},
     limits::Limits,
     out::{Outgoing, Sent},
+    settling::{CallRecords, settle_in_store},
     unknowns::{Kept, Unknowns, leaves_unknown},
     warnings::{Repeatable, late, repeated},
 };
-use crate::{
-    terminal::short_id,
-    wire::jsonrpc::{self, Token},
-};
+use crate::wire::jsonrpc::{self, Token};
 use futures_util::future::Either;
 use std::{
     future::{self, Future, Ready},
@@ -21,13 +19,10 @@ use std::{
     task::{Context, Poll, ready},
     time::Duration,
 };
-use tokio::{
-    sync::oneshot,
-    time::{Instant, sleep},
-};
+use tokio::{sync::oneshot, time::Instant};
 use tool_reliability::{
-    idempotency::{DedupeRecord, DerivedKeys, Handle, LateEnd, Resolution, StoreHandle},
-    telemetry::{TARGET, TelemetryLayer},
+    idempotency::{DerivedKeys, Handle, Resolution},
+    telemetry::TelemetryLayer,
 };
 use tower_service::Service;
 use tr_core::{
@@ -41,7 +36,7 @@ use tr_core::{
 #[derive(Debug)]
 pub(crate) struct ServerLink {
     state: Mutex<LinkState>,
-    records: Handle<ToolOutcome>,
+    pub(super) records: CallRecords,
     /// This process's calls that may have run, which several connections may share.
     pub(crate) unknowns: Arc<Unknowns>,
     /// Whether calls without a key are recorded too.
@@ -62,10 +57,6 @@ pub(crate) struct ServerLink {
 
 /// How an attempt ends.
 type End = Result<ToolOutcome, BoxError>;
-
-/// How often a late answer is offered to the store.
-const SETTLES: u32 = 30;
-const SETTLE_AGAIN: Duration = Duration::from_millis(100);
 
 /// How long a call waits at least for a server that is started again.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -102,7 +93,7 @@ impl ServerLink {
         let unknowns = Arc::default();
         Self {
             state,
-            records,
+            records: CallRecords(records),
             unknowns,
             derived,
             compares: false,
@@ -124,28 +115,14 @@ impl ServerLink {
         let own = call.id().ok().flatten();
         let id = own
             .or_else(|| self.derived.then(|| call.derived_id(Derive::Session).ok().flatten())?)?;
-        let fence = FencingToken { key: id.key, epoch: self.records.epoch(&id.key)? };
+        let fence = FencingToken { key: id.key, epoch: self.records.0.epoch(&id.key)? };
         Some(Claim { fence, in_store: false, is_brief })
-    }
-
-    /// The records that outlive the guard, if there are any.
-    pub(crate) fn store(&self) -> Option<StoreHandle<ToolOutcome>> {
-        self.records.in_store()
-    }
-
-    /// The record of this key, in the store if there is one and it has it already.
-    pub(crate) async fn record(&self, key: &Key) -> Option<DedupeRecord> {
-        let stored = match self.store() {
-            Some(store) => store.record(key).await.ok()?,
-            None => None,
-        };
-        stored.or_else(|| self.records.record(key))
     }
 
     /// The key of a call that has ended, if its end should be in the store and is not.
     pub(crate) fn unrecorded(&self, call: &McpCall) -> Option<Key> {
         let key = call.trace.record?;
-        self.store()?.is_unrecorded(&key).then_some(key)
+        self.records.store()?.is_unrecorded(&key).then_some(key)
     }
 
     /// Handles the server's answer to a given-up call. A failure that does not say whether the call ran, such
@@ -165,26 +142,15 @@ impl ServerLink {
     pub(crate) fn resolve(&self, owed: &PendingAnswer, how: Resolution<ToolOutcome>) {
         owed.equals.iter().for_each(|equals| self.unknowns.ended_late(equals, &how));
         let Some(Claim { fence, in_store, is_brief }) = owed.claim else { return };
-        match self.store().filter(|_| in_store) {
+        match self.records.store().filter(|_| in_store) {
             Some(store) => drop(tokio::spawn(settle_in_store(store, fence, how))),
             // Nothing to do for a record that is settled already, gone, or of another run.
             None => {
                 // Its weak id may name another call now, and an equal one gets its answer.
                 let how = if is_brief { Resolution::DidNotRun } else { how };
-                let _ = self.records.settle_run(&fence.key, fence.epoch, how);
+                let _ = self.records.0.settle_run(&fence.key, fence.epoch, how);
             }
         }
-    }
-
-    /// Settles a run whose end is known now, before anybody learns of it.
-    pub(crate) async fn settle_now(&self, run: FencingToken, how: Resolution<ToolOutcome>) {
-        if let Some(store) = self.store()
-            && !store.record(&run.key).await.is_ok_and(|it| it.is_none())
-        {
-            return settle_in_store(store, run, how).await;
-        }
-        // Settled already, or gone.
-        let _ = self.records.settle_run(&run.key, run.epoch, how);
     }
 
     /// The late success of an equal call, of which the client knows only that it may have run. A call that is not recorded
@@ -242,31 +208,6 @@ pub(super) fn resolution(outcome: ToolOutcome) -> Resolution<ToolOutcome> {
         outcome if outcome.can_be_kept() => Resolution::Done(outcome),
         _ => Resolution::DoneNotKept,
     }
-}
-
-/// Retries while the guard's own end of the call is not recorded yet, and while the store is busy.
-async fn settle_in_store(
-    store: StoreHandle<ToolOutcome>,
-    fence: FencingToken,
-    how: Resolution<ToolOutcome>,
-) {
-    let record = short_id(&fence.key);
-    for _ in 0..SETTLES {
-        match store.settle_late(&fence.key, fence.epoch, how.clone()).await {
-            Ok(LateEnd::InFlight) | Err(_) => sleep(SETTLE_AGAIN).await,
-            Ok(LateEnd::Corrected) => {
-                let why = "it was recorded that the call did not run, and the server has answered it: the answer is recorded, and a repeat does not run";
-                return tracing::warn!(target: TARGET, event = "settlement_corrected", record, why);
-            }
-            Ok(LateEnd::ClaimedAgain) => {
-                let why = "it was recorded that the call did not run, it was repeated, and the server has answered the first call: it may have run twice";
-                return tracing::error!(target: TARGET, event = "may_have_run_twice", record, why);
-            }
-            // Settled already, or gone.
-            Ok(_) => return,
-        }
-    }
-    tracing::warn!(target: TARGET, event = "late_answer_not_recorded", record);
 }
 
 impl LinkState {

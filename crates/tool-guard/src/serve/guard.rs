@@ -1,6 +1,9 @@
 //! The stack around the tools, behind envelopes.
+use super::checks::{Asker, Checks};
 use crate::{
     engine::{
+        check::Made,
+        settling::CallRecords,
         setup::{Setup, timed},
         stores::Records,
     },
@@ -9,8 +12,9 @@ use crate::{
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use tool_reliability::{
-    Envelopes, EnvelopesLayer, Guarded,
+    Envelopes, EnvelopesLayer,
     config::Live,
     envelopes::{Canceller, EnvelopeRequest},
     loopguard,
@@ -20,7 +24,7 @@ use tower::Layer as _;
 use tr_core::{Capability, call::CallContext};
 
 /// The tools behind the stack.
-pub(super) type Tools = Envelopes<Guarded<Upstream>>;
+pub(super) type Tools = Envelopes<Checks>;
 
 /// What a front needs.
 #[derive(Clone)]
@@ -62,6 +66,8 @@ impl Guard {
     ) -> anyhow::Result<Self> {
         let configured = setup.config.idempotency.clone();
         let guards = setup.guards_loops(loops);
+        let instance = records.store.is_some().then(|| records.instance.clone());
+        let keeps_answers = records.keep_answers;
         let live = Live::new(setup.config, |builder| {
             builder
                 .idempotency(|layer| records.keep(timed(layer, &configured)))
@@ -72,7 +78,11 @@ impl Guard {
         let layer = EnvelopesLayer::builder().live(live.clone()).max_request_bytes(max_body);
         let layer = layer.build()?;
         let canceller = layer.canceller();
-        let tools = layer.layer(live.stack().service(upstream));
+        let stack = live.stack().service(upstream.clone());
+        let records = CallRecords(live.stack().records());
+        let (asked, made) = (live.clone(), Made::default());
+        let asker = Asker { upstream, live: asked, records, instance, keeps_answers, made };
+        let tools = layer.layer(Checks { stack, asker: Arc::new(asker) });
         Ok(Self { tools, live, canceller })
     }
 
@@ -92,7 +102,7 @@ impl Guard {
     pub(super) fn declared(&self) -> Value {
         let catalog = self.live.catalog();
         let known = catalog.endpoints().filter_map(|(tool, _)| catalog.get(tool));
-        let tool = |tool: &std::sync::Arc<tr_core::ToolManifest>| {
+        let tool = |tool: &Arc<tr_core::ToolManifest>| {
             let capabilities = [
                 ("streaming", Capability::Streaming),
                 ("idempotency", Capability::Idempotency),

@@ -99,6 +99,8 @@ fn what_is_in_doubt_says_nothing() {
         (json!({ "payments": [], "page": { "hasMore": true } }), "a further page inside"),
         (json!({ "payments": [new], "links": { "next": { "href": "/2" } } }), "a link"),
         (json!({ "payments": [new], "total": 2 }), "more in all"),
+        (json!({ "payments": [paid(21, SINCE + 20), paid(21, SINCE + 20)] }), "instalments"),
+        (json!({ "payments": [paid(43.5, SINCE - 59_000)] }), "the same with a fee"),
     ] {
         // Even where absence would count.
         let check = absent_after(1);
@@ -148,7 +150,9 @@ fn a_time_is_as_exact_as_it_is_written() {
 
 #[test]
 fn absence_counts_only_where_it_is_declared_and_that_long_after_the_last_attempt() {
-    let none = json!({ "payments": [paid(41, SINCE + 20)] });
+    let (mut other, old) = (paid(42, SINCE + 20), paid(41, SINCE - 60_000));
+    other["order"] = "B7".into();
+    let none = json!({ "payments": [other, old] });
     assert!(nothing(&shown(&none, 3_600_000)));
     let (check, result) = (absent_after(30), json!({ "structuredContent": none }).to_string());
     let shown = |last, now| judge(&check, &asked(), last, &result, now);

@@ -69,7 +69,7 @@ impl Proxy {
         if let Some(own) = own.filter(|_| self.mode == Mode::Enforce) {
             self.wire.lock().in_flight.name(&mcp.id, own);
         }
-        let store = self.wire.store().filter(|_| effect == Effect::Mutating);
+        let store = self.wire.records.store().filter(|_| effect == Effect::Mutating);
         // Once: a change of the call forgets its digest.
         let digests = (effect == Effect::Mutating).then(|| {
             let exact = identity::digest(&call);
