@@ -21,7 +21,7 @@ use tr_core::{
 
 pub(crate) type End = Result<ToolOutcome, BoxError>;
 
-/// The first pause between two questions, which doubles, and the longest.
+/// The first pause between two questions, each half as long again, and the longest.
 const FIRST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -73,7 +73,7 @@ pub(crate) async fn until_known(
             return None;
         }
         sleep(pause).await;
-        pause = LONGEST.min(pause * 2);
+        pause = LONGEST.min(pause * 3 / 2);
     }
 }
 
