@@ -185,6 +185,9 @@ fn faults(guard: &Value) -> Vec<String> {
     if let Some(error) = guard.pointer("/state/store/error") {
         faults.push(format!("its records cannot be used: {}", said(error)));
     }
+    if let Some(why) = guard["counts"]["storeFailure"].as_str() {
+        faults.push(format!("calls are refused, since they cannot be recorded: {why}"));
+    }
     if guard["state"]["on"] == false {
         faults.push("it is switched off: calls pass unguarded".into());
     }
@@ -192,7 +195,7 @@ fn faults(guard: &Value) -> Vec<String> {
         if breaker["state"] != "CLOSED" {
             let left = breaker["timeLeftMs"].as_u64().unwrap_or_default().div_ceil(1_000);
             faults.push(format!(
-                "the breaker of {} is {}, for {left} s: {}",
+                "the breaker of {} is {} for another {left} s: {}",
                 said(&breaker["name"]),
                 said(&breaker["state"]),
                 said(&breaker["lastFailure"]),

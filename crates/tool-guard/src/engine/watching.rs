@@ -15,7 +15,7 @@ use std::{
 use tool_reliability::{Builder, idempotency::error::AnswerNotKept, telemetry::TARGET};
 use tr_core::{
     BoxError, CallInfo, CallParts, DefaultPolicy, Event, FailureInfo, Observer, Ran,
-    RequestPolicy as _, ToolCall, ToolOutcome, Verdict, canonical::Key, causes, classify,
+    RequestPolicy as _, ToolCall, ToolOutcome, Verdict, canonical::Key, causes, classify, code,
     internal::lock, printable,
 };
 
@@ -122,6 +122,8 @@ pub(crate) struct Counts {
     /// By the code of the refusal; there are few codes.
     refused: Mutex<BTreeMap<Box<str>, u64>>,
     clients: Mutex<BTreeSet<Box<str>>>,
+    /// Why the last call that should be recorded was refused, if it was.
+    store_failure: Mutex<Option<String>>,
     /// By the tool's name.
     tools: Mutex<BTreeMap<Box<str>, ToolCounts>>,
 }
@@ -251,8 +253,17 @@ impl Counted {
     /// Counts the end of the call.
     pub(crate) fn end(mut self, end: &Result<ToolOutcome, BoxError>) {
         self.is_over = true;
-        if self.mcp.is_own_id_used() {
+        let was_sent = self.mcp.is_own_id_used();
+        if was_sent {
             self.counts.count_tool(&self.mcp.tool, end);
+        }
+        let failure = end
+            .as_ref()
+            .err()
+            .filter(|it| !was_sent && classify::error(&***it).end.code == code::STORE_UNAVAILABLE);
+        if failure.is_some() || was_sent && self.mcp.trace.record.is_some() {
+            let why = failure.map(|error| causes(&**error).last().map(ToString::to_string));
+            *lock(&self.counts.store_failure) = why.flatten();
         }
         if !self.shadow {
             self.counts.count(&fate(self.mcp.is_own_id_used(), self.may_repeat, end));

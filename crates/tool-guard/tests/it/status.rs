@@ -81,6 +81,32 @@ fn a_call_in_memory_names_no_command() {
     assert!(!said.contains("records show"), "{said}");
 }
 
+/// Who holds the file is named, and once it is free, nothing is wrong.
+#[test]
+fn a_locked_file_of_records_needs_a_person() {
+    let mut client = Client::script(&[], SERVER);
+    hello(&mut client);
+    let file = client.state().join("tool-guard/records.db");
+    let lock = rusqlite::Connection::open(file).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let order = |id: u32| json!({ "name": "order", "arguments": {}, "_meta": { "idempotencyKey": id.to_string() } });
+    for id in 1..=3 {
+        client.request(id, "tools/call", order(id));
+        assert!(client.answer(id).to_string().contains("store_unavailable"));
+    }
+    let (code, said) = status(&client, &[]);
+    assert_eq!(code, 1, "{said}");
+    for words in ["since they cannot be recorded: ", "another process keeps the file locked"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(said.contains("(3 times)"), "{said}");
+    lock.execute_batch("ROLLBACK").unwrap();
+    client.request(4, "tools/call", order(4));
+    client.answer(4);
+    let (code, said) = status(&client, &[]);
+    assert!(code == 0 && !said.contains("since they cannot"), "{said}");
+}
+
 #[test]
 fn a_guard_that_was_killed_leaves_nothing_behind() {
     let mut client = Client::script(&[], SERVER);

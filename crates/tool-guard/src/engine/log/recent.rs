@@ -1,4 +1,4 @@
-//! The last events, as lines for people.
+//! The last events, as lines for people; one that comes again and again is one.
 use serde_json::{Value, json};
 use std::{
     collections::VecDeque,
@@ -11,7 +11,7 @@ use tr_core::{SystemClock, WallClock as _, internal::lock};
 const MOST: usize = 20;
 
 /// Of this process, as what is logged is.
-static LINES: Mutex<VecDeque<(u64, String)>> = Mutex::new(VecDeque::new());
+static LINES: Mutex<VecDeque<(u64, String, u32)>> = Mutex::new(VecDeque::new());
 
 /// Keeps each line that is written to it.
 #[derive(Debug)]
@@ -20,11 +20,15 @@ pub(super) struct Recent;
 impl Write for Recent {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut lines = lock(&LINES);
+        let text = String::from_utf8_lossy(line).trim_end().to_owned();
+        // They begin with the time.
+        let what = |line: &str| line.split_once(' ').map(|(_, what)| what.to_owned());
+        let is_again = lines.back().is_some_and(|(_, last, _)| what(last) == what(&text));
+        let before = lines.pop_back_if(|_| is_again).map_or(0, |(_, _, times)| times);
         if lines.len() == MOST {
             lines.pop_front();
         }
-        let text = String::from_utf8_lossy(line).trim_end().to_owned();
-        lines.push_back((SystemClock.unix_ms(), text));
+        lines.push_back((SystemClock.unix_ms(), text, before + 1));
         Ok(line.len())
     }
 
@@ -35,5 +39,9 @@ impl Write for Recent {
 
 /// The last of them, the oldest first, each with its time in milliseconds since 1970.
 pub(crate) fn recent() -> Vec<Value> {
-    lock(&LINES).iter().map(|(at, line)| json!({ "at": at, "line": line })).collect()
+    let said = |(at, line, times): &(u64, String, u32)| match times {
+        1 => json!({ "at": at, "line": line }),
+        _ => json!({ "at": at, "line": format!("{line} ({times} times)") }),
+    };
+    lock(&LINES).iter().map(said).collect()
 }
