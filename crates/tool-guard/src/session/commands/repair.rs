@@ -204,7 +204,8 @@ impl Outcome for Change<Repaired> {
             let _ = writeln!(out, "  {GOOD}kept:{GOOD:#} {}", printable(&file));
         }
         if let Some(thinking) = &said.thinking {
-            let _ = writeln!(out, "  {WARN}{}{WARN:#}", thinking.show(target));
+            let at = location(target, thinking.line);
+            let _ = writeln!(out, "  {WARN}{at}  {}{WARN:#}", thinking.what);
         }
         said.remaining.show_remaining(target, out);
         if !said.repairs.is_empty() {
@@ -226,7 +227,7 @@ impl Outcome for Change<Repaired> {
 
     fn next(&self, target: &Target) -> Option<String> {
         let said = &self.said;
-        if !self.is_planned() {
+        if !self.is_planned {
             // A repair cannot fix what remains.
             let is_left = said.repairs.is_empty() && !said.remaining.is_valid();
             return is_left.then(|| target.go_back());
@@ -277,11 +278,6 @@ impl Thinking {
             .filter(|(_, record)| named.find(record).is_some() && has_thought(record, of_pi));
         let (at, _) = thoughts.next()?;
         Some(Self { line: before.line_of(at), what: THINKING })
-    }
-
-    /// For display.
-    fn show(&self, target: &Target) -> String {
-        format!("{}  {}", location(target, self.line), self.what)
     }
 }
 
