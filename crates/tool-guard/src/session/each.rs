@@ -20,7 +20,9 @@ const NAMED: usize = 5;
 
 /// The result for a file.
 pub(crate) trait Outcome: Serialize {
-    fn verdict(&self) -> Verdict;
+    fn verdict(&self) -> Verdict {
+        Verdict::Clean
+    }
 
     /// The `status` in its JSON.
     fn status(&self) -> &'static str {
@@ -28,11 +30,16 @@ pub(crate) trait Outcome: Serialize {
     }
 
     /// Writes it for display.
-    fn show(&self, target: &Target, out: &mut String);
+    fn show(&self, _target: &Target, _out: &mut String) {}
 
     /// The suggested next command, for display.
-    fn next(&self, target: &Target) -> Option<String>;
+    fn next(&self, _target: &Target) -> Option<String> {
+        None
+    }
 }
+
+/// A session was printed: nothing else is said of it.
+impl Outcome for () {}
 
 /// The version of the report; `schemas/session-report.schema.json` describes it.
 const VERSION: u32 = 1;
