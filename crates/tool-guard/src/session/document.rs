@@ -91,7 +91,7 @@ impl End {
 }
 
 /// A planned repair.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) acts: Vec<FileAction>,
     pub(crate) losses: Vec<FileLoss>,

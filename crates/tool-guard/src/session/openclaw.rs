@@ -181,7 +181,19 @@ impl OpenClaw {
     }
 
     fn cli_error(&self, error: &rusqlite::Error) -> CliError {
-        cli_error(&self.file, error)
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                held(&writer_of(&self.file).unwrap_or_else(|| "another program".into()))
+            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => CliError::new(
+                format!("is a damaged database ({error})"),
+                "put a backup in its place",
+            ),
+            _ => CliError::new(
+                format!("cannot be read or written: {error}; it is as it was"),
+                "look at the file and at the disk, and run the command again",
+            ),
+        }
     }
 }
 
@@ -279,19 +291,4 @@ pub(super) fn columns(file: &Path) -> rusqlite::Result<Vec<String>> {
 fn held(by: &str) -> CliError {
     let what = format!("{by} has the database open; nothing was changed");
     CliError::new(what, "stop it (openclaw gateway stop), and run the command again")
-}
-
-fn cli_error(file: &Path, error: &rusqlite::Error) -> CliError {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            held(&writer_of(file).unwrap_or_else(|| "another program".into()))
-        }
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            CliError::new(format!("is a damaged database ({error})"), "put a backup in its place")
-        }
-        _ => CliError::new(
-            format!("cannot be read or written: {error}; it is as it was"),
-            "look at the file and at the disk, and run the command again",
-        ),
-    }
 }

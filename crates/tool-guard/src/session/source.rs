@@ -80,7 +80,7 @@ impl Source {
     pub(crate) fn checkpoints(&self, content: &dyn Document) -> Result<Kept, CliError> {
         match self {
             Self::File(file, _) => sidecar::read(file),
-            Self::Stored(_) => Ok(Kept::of_session(content.checkpoints())),
+            Self::Stored(_) => Ok(Kept { checkpoints: content.checkpoints(), ..Kept::default() }),
         }
     }
 

@@ -89,21 +89,6 @@ impl JsonLines {
         self.report.get_or_init(|| report(&self.bytes, &self.closer()))
     }
 
-    /// Parses all records for edits.
-    fn file(&self) -> SessionFile {
-        SessionFile::read(&*self.bytes)
-    }
-
-    /// The session truncated to its first `len` bytes.
-    fn beginning(&self, len: usize) -> Self {
-        Self::new(self.bytes[..len].to_vec())
-    }
-
-    /// Its findings if it is read as this form.
-    fn health_as(&self, form: FileForm) -> Health {
-        health(&report(&self.bytes, &self.closer().form(form)))
-    }
-
     /// Whether skipped bytes hold no content: NULs, raw line breaks, and the last record if the agent died while
     /// writing it.
     fn may_go(&self, skipped: &Skipped) -> bool {
@@ -116,8 +101,9 @@ impl JsonLines {
     /// The form of the repaired session, if it is another one, and `after` is invalid in one of the two.
     fn invalid_other_form(&self, after: &Self) -> Option<Form> {
         let (before, form) = (self.report().form, after.report().form);
-        let is_invalid = |health: &Health| health.verdict() != Verdict::Clean;
-        (before != form && [after.health(), after.health_as(before)].iter().any(is_invalid))
+        let as_before = || report(&after.bytes, &after.closer().form(before));
+        let is_invalid = |report: &FileReport| health(report).verdict() != Verdict::Clean;
+        (before != form && (is_invalid(after.report()) || is_invalid(&as_before())))
             .then_some(Form::Lines(form))
     }
 }
@@ -192,7 +178,7 @@ impl Document for JsonLines {
         let mut at = usize::try_from(fault.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         at = at.min(self.bytes.len());
         loop {
-            let beginning = self.beginning(at);
+            let beginning = Self::new(self.bytes[..at].to_vec());
             if beginning.health().is_valid() && beginning.report().pending.is_empty() {
                 return Box::new(beginning);
             }
@@ -203,7 +189,7 @@ impl Document for JsonLines {
 
     /// The end of the last record and its line break.
     fn end(&self) -> Option<End> {
-        let end = Some(self.file().end()).filter(|end| end.records > 0)?;
+        let end = Some(SessionFile::read(&*self.bytes).end()).filter(|end| end.records > 0)?;
         Some(End::of(&self.bytes[..usize::try_from(end.length).ok()?], Some(end.id)))
     }
 
@@ -215,19 +201,19 @@ impl Document for JsonLines {
 
     /// The header, and messages of the system.
     fn prompt(&self, _archive: bool) -> Box<dyn Document> {
-        let mut file = self.file();
+        let mut file = SessionFile::read(&*self.bytes);
         file.reset();
         Box::new(Self::new(file.to_bytes()))
     }
 
     fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
-        let (file, end) = (self.file(), self.bytes.len() as u64);
+        let (file, end) = (SessionFile::read(&*self.bytes), self.bytes.len() as u64);
         let turns = file.checkpoints().filter(|turn| turn.messages > 0 && turn.length < end);
         turns.take(most).collect()
     }
 
     fn at_turn(&self, id: &str) -> Result<Box<dyn Document>, CheckpointError> {
-        let mut file = self.file();
+        let mut file = SessionFile::read(&*self.bytes);
         file.rollback(id)?;
         Ok(Box::new(Self::new(file.to_bytes())))
     }
