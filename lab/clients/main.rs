@@ -2,6 +2,7 @@
 
 mod again;
 mod agent;
+mod checks;
 mod conformance;
 mod faults;
 mod gives_up;

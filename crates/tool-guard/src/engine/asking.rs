@@ -9,17 +9,17 @@ use super::{
     unknowns::{self, BlockedByEqual, Ended, left_unknown},
 };
 use crate::wire::{jsonrpc::Token, params::client_meta};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json, value::RawValue};
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::time::timeout;
-use tool_reliability::idempotency::Resolution;
+use tool_reliability::idempotency::{DedupeRecord, RecordState, Resolution};
 use tower_service::Service as _;
 use tr_core::{
-    Effect, Json, SystemClock, ToolCall, WallClock, call::Attachment, internal::lock,
-    manifest::OutcomeCheck,
+    Effect, FencingToken, Json, SystemClock, ToolCall, ToolManifest, WallClock, call::Attachment,
+    internal::lock, manifest::OutcomeCheck,
 };
 
 /// How long a caller waits before it learns that the outcome is unknown; less, but never less than the second, if its
@@ -32,6 +32,8 @@ const AT_LEAST: Duration = Duration::from_millis(1_500);
 pub(super) struct Asker {
     pub(super) link: Arc<ServerLink>,
     pub(super) effects: Arc<Mutex<Effects>>,
+    /// Whether a host runs its tools itself, which cannot be asked.
+    pub(super) host_runs: bool,
 }
 
 impl Asker {
@@ -68,7 +70,8 @@ impl Asker {
         let since = SystemClock.unix_ms().saturating_sub(checked.question.since);
         let left = self.link.lock().limits.idle + AT_LEAST;
         let left = left.saturating_sub(Duration::from_millis(since));
-        let asking = Asking { by: self, mcp };
+        let of = if self.host_runs { Source::Host(None) } else { Source::Server(mcp) };
+        let asking = Asking { by: self, of };
         let known = settling::until_known(&asking, &asked);
         let known = timeout(left.clamp(AT_LEAST, WHILE_WAITED_FOR), known).await;
         let Ok(Some((how, said))) = known else { return Some(end) };
@@ -90,7 +93,7 @@ impl Asker {
         let Some(checked) = &mcp.checked else { return };
         let absent = checked.check().and_then(|check| check.absent_after).unwrap_or_default();
         let asked = Checked { last: mcp.sent_at(), ..Checked::clone(checked) };
-        let asking = Asking { by: &self, mcp: &mcp };
+        let asking = Asking { by: &self, of: Source::Server(&mcp) };
         let known = timeout(UNTIL + absent, settling::until_known(&asking, &asked)).await;
         let Ok(Some((how, _))) = known else { return };
         let records = &self.link.records;
@@ -101,6 +104,34 @@ impl Asker {
         mcp.trace.equals.iter().for_each(|it| self.link.unknowns.ended_late(it, &how));
         if let Some((_, run)) = run {
             records.settle(run, kept(&asked.question, how, self.link.keeps_answers)).await;
+        }
+    }
+
+    /// Settles the calls of these tools that are shown by the result of a call with these params, which a host has made.
+    pub(super) async fn seen(
+        self,
+        tools: Vec<Arc<ToolManifest>>,
+        params: Json,
+        result: Box<RawValue>,
+    ) {
+        let Ok(params) = serde_json::from_str::<Map<String, Value>>(params.get()) else { return };
+        let records = &self.link.records;
+        let asking = Asking { by: &self, of: Source::Host(Some(result.get())) };
+        for tool in tools {
+            let found = records.of_tool(&tool).await.unwrap_or_default();
+            let is_asked = |(question, record): &(Question, DedupeRecord)| {
+                record.state == RecordState::Unknown && question.args == params
+            };
+            for (question, record) in found.into_iter().filter(is_asked) {
+                let Ok(key) = record.key.parse() else { continue };
+                let (own, last) = (Some(key), record.updated_at_ms);
+                let asked = Checked { tool: tool.clone(), question, own, last };
+                if let Some((how, _)) = settling::until_known(&asking, &asked).await {
+                    let run = FencingToken { key, epoch: record.epoch };
+                    let how = kept(&asked.question, how, self.link.keeps_answers);
+                    records.settle(run, how).await;
+                }
+            }
         }
     }
 
@@ -138,7 +169,14 @@ impl Asker {
 /// Only its caller's own connection may ask, while it is there.
 struct Asking<'a> {
     by: &'a Asker,
-    mcp: &'a McpCall,
+    of: Source<'a>,
+}
+
+/// Where answers come from.
+enum Source<'a> {
+    Server(&'a McpCall),
+    /// A host that makes the call itself, if it has.
+    Host(Option<&'a str>),
 }
 
 impl Asks for Asking<'_> {
@@ -151,7 +189,7 @@ impl Asks for Asking<'_> {
     }
 
     fn is_reachable(&self) -> bool {
-        self.by.link.is_reachable()
+        matches!(self.of, Source::Server(_)) && self.by.link.is_reachable()
     }
 
     fn success(&self, text: &str, _: &Value) -> Value {
@@ -159,7 +197,14 @@ impl Asks for Asking<'_> {
     }
 
     async fn asked(&self, check: &OutcomeCheck, asked: &Checked) -> Shown {
-        let Self { by, mcp } = *self;
+        let judge = |result: &str| {
+            check::judge(check, &asked.question, asked.last, result, SystemClock.unix_ms())
+        };
+        let (by, mcp) = match self.of {
+            Source::Server(mcp) => (self.by, mcp),
+            Source::Host(Some(result)) => return judge(result),
+            Source::Host(None) => return Shown::NotYet("the host has to ask"),
+        };
         let known = lock(&by.effects).of(&check.tool);
         let effect = known.and_then(|known| known.by_server.or(known.manifest.effect));
         if effect != Some(Effect::ReadOnly) {
@@ -177,8 +222,7 @@ impl Asks for Asking<'_> {
             return Shown::NotYet("its answer is a failure");
         }
         let Some(result) = outcome.content() else { return Shown::Nothing("it has no answer") };
-        let Checked { question, last, .. } = asked;
-        check::judge(check, question, *last, result.get(), SystemClock.unix_ms())
+        judge(result.get())
     }
 }
 

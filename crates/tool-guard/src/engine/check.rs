@@ -113,7 +113,10 @@ pub(crate) fn judge(
     let Some(document) = document(result) else {
         return Shown::Nothing("its answer has neither structuredContent nor one text of JSON");
     };
-    let Some(Value::Array(elements)) = document.pointer(&check.found.to_string()) else {
+    let found = document.pointer(&check.found.to_string());
+    // Some servers wrap a text of JSON.
+    let read = found.and_then(Value::as_str).and_then(unambiguous);
+    let Some(Value::Array(elements)) = read.as_ref().or(found) else {
         return Shown::Nothing("its answer has no array at `found`");
     };
     if has_more(result, elements.len()) || has_more(&document, elements.len()) {

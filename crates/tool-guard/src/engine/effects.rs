@@ -19,7 +19,7 @@ type Tools = HashMap<Box<str>, Arc<ToolManifest>>;
 /// The tools that are known, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    declared: Declared,
+    pub(super) declared: Declared,
     listed: HashMap<Box<str>, Listed>,
     trust: Trust,
     /// The arguments that headers repeat.
@@ -65,6 +65,12 @@ impl Declared {
     /// All of them.
     pub(crate) fn all(&self) -> Vec<Arc<ToolManifest>> {
         self.read().tools.values().cloned().collect()
+    }
+
+    /// Those whose calls this one is asked about.
+    pub(crate) fn checked_by(&self, tool: &str) -> Vec<Arc<ToolManifest>> {
+        let asks = |it: &&Arc<ToolManifest>| it.check.as_ref().is_some_and(|it| *it.tool == *tool);
+        self.read().tools.values().filter(asks).cloned().collect()
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Declarations> {

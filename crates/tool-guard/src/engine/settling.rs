@@ -21,7 +21,7 @@ use tr_core::{
 
 pub(crate) type End = Result<ToolOutcome, BoxError>;
 
-/// The first pause between two questions, which doubles, and the longest.
+/// The first pause between two questions, each half as long again, and the longest.
 const FIRST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -73,7 +73,7 @@ pub(crate) async fn until_known(
             return None;
         }
         sleep(pause).await;
-        pause = LONGEST.min(pause * 2);
+        pause = LONGEST.min(pause * 3 / 2);
     }
 }
 
@@ -191,19 +191,33 @@ impl CallRecords {
 
     /// Whether a record is of another call whose effect is like that of this one, or that cannot be seen.
     async fn has_twin(&self, asked: &Checked) -> bool {
-        let Some(store) = self.store() else { return false };
-        let selector = Selector::Tool(asked.tool.tool.full_name().into());
-        let query = Query { selector, state: StateFilter::Any };
-        let Ok(found) = store.listing(&query, MOST_RECORDS, true).await else { return true };
-        found.records.len() == MOST_RECORDS
-            || !found.unreadable.is_empty()
-            || found.records.iter().any(|record| {
-                let noted = record.request.about.get(NOTED);
-                let other = noted.and_then(|noted| serde_json::from_str::<Question>(noted).ok());
-                record.tool == asked.tool.tool.full_name()
-                    && record.state != RecordState::Cancelled
-                    && other.is_some_and(|other| other.is_twin_of(&asked.question))
-            })
+        let Some(found) = self.of_tool(&asked.tool).await else { return true };
+        found.iter().any(|(other, record)| {
+            record.state != RecordState::Cancelled && other.is_twin_of(&asked.question)
+        })
+    }
+
+    /// The records of a tool's calls that can be asked about; `None` if not all can be seen.
+    pub(crate) async fn of_tool(
+        &self,
+        tool: &ToolManifest,
+    ) -> Option<Vec<(Question, DedupeRecord)>> {
+        let name = tool.tool.full_name();
+        let records = match self.store() {
+            Some(store) => {
+                let (selector, state) = (Selector::Tool(name.into()), StateFilter::Any);
+                let query = Query { selector, state };
+                let found = store.listing(&query, MOST_RECORDS, true).await.ok()?;
+                let is_whole = found.records.len() < MOST_RECORDS && found.unreadable.is_empty();
+                is_whole.then_some(found.records)?
+            }
+            None => self.0.records(),
+        };
+        let asked = |record: DedupeRecord| {
+            let question = serde_json::from_str(record.request.about.get(NOTED)?).ok()?;
+            (record.tool == name).then_some((question, record))
+        };
+        Some(records.into_iter().filter_map(asked).collect())
     }
 }
 

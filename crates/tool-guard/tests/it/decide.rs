@@ -1,4 +1,5 @@
 //! `tool-guard decide` from outside: hosts that talk to it, die, and come back.
+mod checks;
 mod closed_pipe;
 mod host;
 mod socket;

@@ -7,6 +7,7 @@ use crate::{
         call::McpCall,
         identity::Client,
         request::Request,
+        unknowns::left_unknown,
     },
     wire::{
         jsonrpc::{self, Token},
@@ -21,7 +22,7 @@ use serde_json::{
 };
 use std::borrow::Cow;
 use tool_reliability::{config::IdentityConfig, wire::utee};
-use tr_core::{Json, code};
+use tr_core::{BoxError, Json, Ran, ToolOutcome, code, printable};
 
 /// The members of a host's `meta` that name its call and its session.
 const CALL: &str = "tool-guard/call";
@@ -84,7 +85,7 @@ pub(crate) fn result(after: &After<'_>) -> Box<RawValue> {
         },
         (None, None) => text(""),
     };
-    let is_error = after.is_error || after.error.is_some();
+    let is_error = after.is_failure();
     let ran = after.ran.filter(|_| is_error);
     let meta = ran.map(|ran| json!({ "tool-reliability/error": { "ran": ran } }));
     let meta = meta.map_or_else(String::new, |meta| format!(r#","_meta":{meta}"#));
@@ -136,6 +137,19 @@ pub(crate) fn block(told: CallReply<'_>, id: &Token) -> Answer {
             Answer { code: Some("replayed".into()), reason, result, ..answer }
         }
     }
+}
+
+/// Which call shows how this one ended, of which that is unknown.
+pub(crate) fn to_ask(
+    call: &McpCall,
+    told: &CallReply<'_>,
+    end: &Result<ToolOutcome, BoxError>,
+) -> Option<String> {
+    let is_blocked = told.end.as_ref().is_err_and(|failed| failed.ran == Ran::Unknown);
+    let checked = call.checked.as_ref().filter(|_| is_blocked || left_unknown(end).is_some())?;
+    let (tool, args) = (&checked.check()?.tool, json!(checked.question.args));
+    let asked = printable(&format!("{tool} {args}")).to_string();
+    Some(format!("[CHECK: {asked} shows whether the call ran]"))
 }
 
 /// The answer to the line that told the call's end.

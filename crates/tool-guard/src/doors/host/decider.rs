@@ -109,6 +109,8 @@ impl Decider {
             }
         };
         self.tell(&before.tool, before.effect);
+        let shows = self.proxy.is_asked_about_others(&before.tool);
+        let shows = shows.then(|| (before.tool.clone(), request.arguments.clone()));
         let is_off = self.proxy.mode == Mode::Off;
         let finished = match if is_off { Ok(None) } else { self.proxy.begin(request) } {
             Ok(finished) => finished,
@@ -120,7 +122,7 @@ impl Decider {
         };
         let name = before.call.clone().map(|name| (before.session.clone(), name));
         let state = State::Deciding(now + self.patience);
-        self.table.add(number, Call { connection, id, name, params, state });
+        self.table.add(number, Call { connection, id, name, params, shows, state });
         if self.proxy.mode != Mode::Enforce {
             self.allow(number);
         }
@@ -164,7 +166,11 @@ impl Decider {
             }
             State::GivenUp => true,
         };
-        self.proxy.on_host_end(&token(number), &calls::result(after));
+        let (shows, result) = (call.shows.take(), calls::result(after));
+        self.proxy.on_host_end(&token(number), &result);
+        if let Some((tool, params)) = shows.filter(|_| !after.is_failure()) {
+            self.proxy.on_answer_about_others(&tool, &params, result);
+        }
         if is_late || self.proxy.mode != Mode::Enforce {
             // It settles the record; no answer of the model's waits for notes.
             self.table.remove(number);
@@ -185,9 +191,10 @@ impl Decider {
     pub(crate) fn on_step(&mut self, finished: Option<Finished>) {
         self.collect();
         if let Some((call, repeatable, end)) = finished
-            && let Some(told) = self.proxy.finish(&call, repeatable, &end)
+            && let Some(mut told) = self.proxy.finish(&call, repeatable, &end)
             && let Some(number) = call.id.number()
         {
+            told.notes.extend(calls::to_ask(&call, &told, &end));
             self.end(number, told);
         }
     }

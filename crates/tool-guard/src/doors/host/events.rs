@@ -59,6 +59,13 @@ pub(crate) struct After<'l> {
     pub(crate) ran: Option<Ran>,
 }
 
+impl After<'_> {
+    /// Whether the call has failed.
+    pub(crate) fn is_failure(&self) -> bool {
+        self.is_error || self.error.is_some()
+    }
+}
+
 /// The end of a turn.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use tokio::time::Instant;
+use tr_core::Json;
 
 /// How many given-up calls are remembered, so that a late end still settles the record.
 const GIVEN_UP: usize = 10_000;
@@ -36,6 +37,8 @@ pub(crate) struct Call {
     pub(crate) name: Option<Name>,
     /// The params to make it with, if the host's are not these.
     pub(crate) params: Option<Box<RawValue>>,
+    /// Its tool and params, if its answer may show how other calls ended.
+    pub(crate) shows: Option<(Box<str>, Json)>,
     pub(crate) state: State,
 }
 

@@ -82,6 +82,18 @@ fn exactly_one_element_that_is_not_older_says_that_it_ran() {
 }
 
 #[test]
+fn a_text_of_json_where_the_array_is_expected_is_read() {
+    let list = |list: &Value| json!({ "payments": list.to_string() });
+    let new = paid(42, SINCE + 20);
+    assert_eq!(shown(&list(&json!([new])), 5_000), Shown::Ran(new.clone()));
+    for doubt in [json!([new, new]), json!({ "payments": [new] }), json!("Paid.")] {
+        assert!(nothing(&shown(&list(&doubt), 5_000)), "{doubt}");
+    }
+    let result = json!({ "structuredContent": list(&json!([])) }).to_string();
+    assert_eq!(judge(&absent_after(1), &asked(), SINCE, &result, SINCE + 5_000), Shown::DidNotRun);
+}
+
+#[test]
 fn what_is_in_doubt_says_nothing() {
     let (new, late) = (paid(42, SINCE + 20), 3_600_000);
     for (document, why) in [
@@ -150,7 +162,7 @@ fn a_time_is_as_exact_as_it_is_written() {
 
 #[test]
 fn absence_counts_only_where_it_is_declared_and_that_long_after_the_last_attempt() {
-    let (mut other, old) = (paid(42, SINCE + 20), paid(41, SINCE - 60_000));
+    let (mut other, old) = (paid(42, SINCE + 20), paid(41, SINCE - 90_000));
     other["order"] = "B7".into();
     let none = json!({ "payments": [other, old] });
     assert!(nothing(&shown(&none, 3_600_000)));

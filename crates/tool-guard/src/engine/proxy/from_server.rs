@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use std::ops::Range;
 use tokio::time::Instant;
 use tool_reliability::{idempotency::Resolution, telemetry::TARGET};
-use tr_core::{Effect, Ran, ToolOutcome, internal::lock};
+use tr_core::{Effect, Json, Ran, ToolOutcome, internal::lock};
 
 /// What reads a message of a batch, besides the client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -369,6 +369,22 @@ impl Proxy {
     /// The host has made the call, with this result.
     pub(crate) fn on_host_end(&mut self, id: &Token, result: &RawValue) {
         self.end_attempt(id, None, |kept| answer::of_result(result, kept));
+    }
+
+    /// Whether the answers of this tool show how calls of others ended.
+    pub(crate) fn is_asked_about_others(&self, tool: &str) -> bool {
+        !lock(&self.effects).declared.checked_by(tool).is_empty()
+    }
+
+    /// The host has made a call of such a tool, with this result.
+    pub(crate) fn on_answer_about_others(
+        &mut self,
+        tool: &str,
+        params: &Json,
+        result: Box<RawValue>,
+    ) {
+        let asked = lock(&self.effects).declared.checked_by(tool);
+        self.calls.go_on(self.asker().seen(asked, params.clone(), result));
     }
 
     /// The host waits for the call no longer.

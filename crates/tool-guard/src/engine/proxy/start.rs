@@ -58,7 +58,8 @@ impl Proxy {
         identity.declare(call.identity());
         let effect = DefaultPolicy.effect(&call);
         // A host makes its calls itself.
-        let is_ours = effect == Effect::Mutating && self.mode == Mode::Enforce && !self.host_runs;
+        let is_guarded = effect == Effect::Mutating && self.mode == Mode::Enforce;
+        let is_ours = is_guarded && !self.host_runs;
         let uncut = if is_ours { self.among_equals(&call, &identity) } else { None };
         if let Some(uncut) = &uncut {
             identity.give(uncut.id());
@@ -76,7 +77,7 @@ impl Proxy {
             [exact, identity::likeness(&call, exact)]
         });
         let has_key = call.manifest().is_some_and(|tool| tool.server_key.is_some());
-        mcp.checked = if is_ours { Checked::of(&call).map(Arc::new) } else { None };
+        mcp.checked = if is_guarded { Checked::of(&call).map(Arc::new) } else { None };
         let is_asked_for = has_key || mcp.checked.is_some();
         let is_kept = own.is_some() && (store.is_some() || call.is_identified() || is_asked_for);
         if let Some(digests) = digests.filter(|_| is_kept) {
@@ -188,7 +189,8 @@ impl Proxy {
 
     /// Asks about this client's calls.
     pub(super) fn asker(&self) -> Asker {
-        Asker { link: self.wire.clone(), effects: self.effects.clone() }
+        let (link, effects) = (self.wire.clone(), self.effects.clone());
+        Asker { link, effects, host_runs: self.host_runs }
     }
 
     /// The client has left: nothing is asked in its name any more.
