@@ -67,8 +67,10 @@ impl<'s> Staged<'s> {
     }
 
     fn back_up(self, stamp: Stamp, ending: &'s str) -> Result<BackedUp<'s>, CliError> {
-        self.source.refuse_changes(&stamp)?;
-        let folder = &self.source.folder;
+        let File { folder, name, open, .. } = self.source;
+        if !folder.has(name, open) || self.source.stamp()? != stamp {
+            return Err(changed());
+        }
         let backup = keep(self.source, ending)
             .and_then(|backup| folder.sync().map(|()| backup))
             .map_err(|error| CliError::writing(&folder.path, &error))?;
@@ -93,7 +95,7 @@ impl BackedUp<'_> {
         let is_replaced =
             folder.has(name, &new.file) && (!is_both || folder.has(&new.name, &source.open));
         // A program that no longer has it open has written before it is read here.
-        if !is_replaced || writer_of(&old).is_some() || !source.is_still(&self.stamp) {
+        if !is_replaced || writer_of(&old).is_some() || source.stamp() != Ok(self.stamp) {
             return Err(if is_both { self.go_back(&old) } else { self.late() });
         }
         if is_both {
