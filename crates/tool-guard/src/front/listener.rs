@@ -2,7 +2,7 @@
 use super::{
     access::{Access, HEAD_BYTES},
     body::{self, Answered},
-    pages::Page,
+    pages,
 };
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -156,7 +156,7 @@ pub(crate) async fn serve<D: Door>(
             continue;
         }
         count += 1;
-        let idle = Idle::default();
+        let idle = Idle::new(AtomicU64::new(now()));
         let number = (Connection(count), Peer(peer));
         let this = connection(stream, number, door.clone(), ends.clone(), idle.clone());
         open.push(Open { task: tokio::spawn(this), idle });
@@ -187,9 +187,8 @@ fn has_place(open: &mut Vec<Open>) -> bool {
     if open.len() < MAX_CONNECTIONS {
         return true;
     }
-    let since = |at: &usize| open[*at].idle.0.load(Ordering::Relaxed);
-    let Some(oldest) = (0..open.len()).min_by_key(since).filter(|at| since(at) != Idle::BUSY)
-    else {
+    let since = |at: &usize| open[*at].idle.load(Ordering::Relaxed);
+    let Some(oldest) = (0..open.len()).min_by_key(since).filter(|at| since(at) != BUSY) else {
         return false;
     };
     open.swap_remove(oldest).task.abort();
@@ -197,28 +196,14 @@ fn has_place(open: &mut Vec<Open>) -> bool {
 }
 
 /// Since when a connection has carried no request: the number of that moment among those of all connections.
-#[derive(Clone)]
-struct Idle(Arc<AtomicU64>);
+type Idle = Arc<AtomicU64>;
 
-impl Default for Idle {
-    fn default() -> Self {
-        Self(Arc::new(AtomicU64::new(Self::now())))
-    }
-}
+/// The connection carries a request.
+const BUSY: u64 = u64::MAX;
 
-impl Idle {
-    /// It carries one.
-    const BUSY: u64 = u64::MAX;
-
-    fn now() -> u64 {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        LAST.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn busy(&self) -> Busy {
-        self.0.store(Self::BUSY, Ordering::Relaxed);
-        Busy(self.clone())
-    }
+fn now() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed)
 }
 
 /// A request that a connection carries, until its answer is sent. HTTP/1.1 carries one at a time.
@@ -226,7 +211,7 @@ struct Busy(Idle);
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.0.store(Idle::now(), Ordering::Relaxed);
+        self.0.store(now(), Ordering::Relaxed);
     }
 }
 
@@ -241,10 +226,11 @@ async fn connection<D: Door>(
     let service = service_fn(move |mut req: Request<Incoming>| {
         req.extensions_mut().insert(number);
         req.extensions_mut().insert(peer);
-        let (door, ending, busy) = (door.clone(), ending.clone(), idle.busy());
+        idle.store(BUSY, Ordering::Relaxed);
+        let (door, ending, busy) = (door.clone(), ending.clone(), Busy(idle.clone()));
         async move {
-            let mut page = door.access().and_then(|access| Page::of(access, &req));
-            let mut answer = match page.as_mut().and_then(Page::preflight) {
+            let origin = door.access().and_then(|access| pages::origin(access, &req));
+            let mut answer = match origin.as_ref().and_then(|_| pages::preflight(&req)) {
                 Some(answer) => answer,
                 // For load balancers, which have no token.
                 None if req.method() == Method::GET && req.uri().path() == HEALTH => {
@@ -252,8 +238,8 @@ async fn connection<D: Door>(
                 }
                 None => door.answer(req).await,
             };
-            if let Some(page) = page {
-                page.may_read(&mut answer);
+            if let Some(origin) = origin {
+                pages::may_read(origin, &mut answer);
             }
             let ended = |mut ends: watch::Receiver<bool>| async move {
                 let _ = ends.wait_for(|ending| *ending).await;

@@ -14,46 +14,36 @@ use hyper::{
     },
 };
 
-/// The page that sends a request.
-pub(crate) struct Page {
-    origin: HeaderValue,
-    /// The answer to a preflight: a browser's question whether the page may send its request.
-    preflight: Option<Answered>,
+/// The origin of the page that sends a request; `None` if it is no allowed one.
+pub(crate) fn origin<B>(access: &Access, request: &Request<B>) -> Option<HeaderValue> {
+    text(request.headers(), &ORIGIN).filter(|origin| access.names_origin(origin))?;
+    request.headers().get(ORIGIN).cloned()
 }
 
-impl Page {
-    /// `None` if no page of an allowed origin sends it.
-    pub(crate) fn of<B>(access: &Access, request: &Request<B>) -> Option<Self> {
-        let headers = request.headers();
-        text(headers, &ORIGIN).filter(|origin| access.names_origin(origin))?;
-        let origin = headers.get(ORIGIN)?.clone();
-        let asks = request.method() == Method::OPTIONS
-            && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        let preflight = asks.then(|| {
-            let mut answer = respond(StatusCode::NO_CONTENT, Bytes::new());
-            let set = answer.headers_mut();
-            set.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
-            if let Some(asked) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
-                set.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
-            }
-            set.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-            answer
-        });
-        Some(Self { origin, preflight })
-    }
+/// The answer to a preflight: a browser's question whether such a page may send its request. No door gets it: it has no
+/// token.
+pub(crate) fn preflight<B>(request: &Request<B>) -> Option<Answered> {
+    let headers = request.headers();
+    let asks =
+        request.method() == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    asks.then(|| {
+        let mut answer = respond(StatusCode::NO_CONTENT, Bytes::new());
+        let set = answer.headers_mut();
+        set.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
+        if let Some(asked) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+            set.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
+        }
+        set.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        answer
+    })
+}
 
-    /// The answer to a preflight, which no door gets: it has no token.
-    pub(crate) const fn preflight(&mut self) -> Option<Answered> {
-        self.preflight.take()
-    }
-
-    /// Lets the page read an answer.
-    pub(crate) fn may_read(self, answer: &mut Answered) {
-        let headers = answer.headers_mut();
-        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.origin);
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
-        headers.append(VARY, HeaderValue::from_static("origin"));
-    }
+/// Lets the page of this origin read an answer.
+pub(crate) fn may_read(origin: HeaderValue, answer: &mut Answered) {
+    let headers = answer.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
+    headers.append(VARY, HeaderValue::from_static("origin"));
 }
 
 #[cfg(test)]
