@@ -154,16 +154,16 @@ async fn file(
     let known = match fs::read_to_string(&place.path) {
         Err(error) => Err(format!("cannot be read: {error}")),
         Ok(text) => known(&text, (client, place.scope), options, project.unwrap_or(folder), guard)
-            .map_err(|refusal| format!("line {} {}", refusal.line(&text), refusal.what)),
+            .map_err(|refusal| format!("line {} {}", line_of(&text, refusal.at), refusal.what)),
     };
+    say(&format!("  {shown} ({})\n", place.scope.word()))?;
     let known = match known {
         Ok(known) => known,
         Err(why) => {
-            say(&format!("  {shown} ({})\n    {}\n", place.scope.word(), printable(&why)))?;
+            say(&format!("    {}\n", printable(&why)))?;
             return Ok(false);
         }
     };
-    say(&format!("  {shown} ({})\n", place.scope.word()))?;
     if known.is_empty() {
         say("    no servers\n")?;
     }
