@@ -4,8 +4,8 @@ mod report;
 mod scenes;
 mod server;
 
+use self::scenes::SCENES;
 pub(crate) use self::server::serve;
-use self::{agent::Guarding, scenes::SCENES};
 use crate::terminal::print;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
@@ -19,8 +19,7 @@ pub(crate) async fn run(json: bool) -> anyhow::Result<ExitCode> {
     let mut figures = Vec::new();
     // Concurrently: each side of each scene has its own processes, and measures its own time.
     let plays = SCENES.iter().map(|scene| async move {
-        let (without, with) =
-            tokio::try_join!(scene.play(Guarding::Without), scene.play(Guarding::With))?;
+        let (without, with) = tokio::try_join!(scene.play(false), scene.play(true))?;
         anyhow::Ok((scene, without, with))
     });
     // A scene is shown once it and those before it have ended.

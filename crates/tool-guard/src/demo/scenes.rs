@@ -1,5 +1,5 @@
 //! The demo's scenes. Each is one script, played without the guard and with it.
-use super::agent::{Agent, Figures, Guarding};
+use super::agent::{Agent, Figures};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -72,8 +72,8 @@ const CONTEXT: usize = 12;
 
 impl Scene {
     /// Plays the scene.
-    pub(crate) async fn play(self, guarding: Guarding) -> anyhow::Result<Figures> {
-        let mut agent = Agent::start(guarding, self.name).await?;
+    pub(crate) async fn play(self, is_guarded: bool) -> anyhow::Result<Figures> {
+        let mut agent = Agent::start(is_guarded, self.name).await?;
         match self.script {
             Script::KilledGuard => {
                 let first = json!({ "order": "order-41" });
