@@ -96,11 +96,6 @@ impl File {
         }
     }
 
-    /// How many other names it has (hard links).
-    pub(crate) fn other_names(&self) -> u64 {
-        self.found.nlink().saturating_sub(1)
-    }
-
     /// The open file, at its beginning.
     pub(crate) fn rewound(&self) -> Result<&fs::File, CliError> {
         (&self.open).rewind().map_err(|error| CliError::reading(&self.real, &error))?;

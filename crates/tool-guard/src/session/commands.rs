@@ -16,7 +16,7 @@ use super::{
 };
 use crate::terminal::{GOOD, TITLE, WARN, count};
 use serde::Serialize;
-use std::{fmt::Write as _, path::PathBuf};
+use std::{fmt::Write as _, os::unix::fs::MetadataExt as _, path::PathBuf};
 use tr_core::{SystemClock, WallClock as _, rfc3339};
 
 /// A file name's suffix from `mark` and the time: `.bak-20260221T112000Z`.
@@ -56,7 +56,11 @@ pub(crate) fn change<T>(
     let content = source.content()?;
     let (after, said) = decide(&source, &*content)?;
     let after = after.filter(|after| after.bytes() != content.bytes());
-    let other_names = Some(source.other_names()).filter(|it| *it > 0 && after.is_some());
+    let names = match &source {
+        Source::File(file, _) => file.found.nlink(),
+        Source::Stored(_) => 1,
+    };
+    let other_names = names.checked_sub(1).filter(|it| *it > 0 && after.is_some());
     let is_planned = after.is_some() && !write;
     let replace = |after: Box<dyn Document>| source.replace(&*content, &*after, &ending(mark));
     let backup = after.filter(|_| write).map(replace).transpose()?;

@@ -145,13 +145,6 @@ pub(crate) fn each<T: Outcome>(
     tally.worst
 }
 
-/// A file that the user named is reported as not judged.
-fn no_session(what: &str) -> NotJudged {
-    let help = "it is left as it is; give an array of messages, a request with messages, an agent's \
-                JSON lines, or a database of tr-integrity's";
-    NotJudged::new(format!("it is no session: {what}"), help)
-}
-
 impl Tally {
     fn sessions(&self) -> usize {
         self.sessions.iter().sum()
@@ -164,7 +157,12 @@ impl Tally {
 
     fn failed(&mut self, target: &Target, failure: Failure, is_named: bool) {
         match failure {
-            Failure::NoSession(what) if is_named => self.not_judged(target, &no_session(&what)),
+            // A file that the user named is reported as not judged.
+            Failure::NoSession(what) if is_named => {
+                let help = "it is left as it is; give an array of messages, a request with messages, \
+                            an agent's JSON lines, or a database of tr-integrity's";
+                self.not_judged(target, &NotJudged::new(format!("it is no session: {what}"), help));
+            }
             Failure::NoSession(reason) => self.skip(&target.file, &reason),
             Failure::NotJudged(why) => self.not_judged(target, &why),
             Failure::CliError(cli_error) => self.unreadable(target, &cli_error),

@@ -94,11 +94,10 @@ impl OpenClaw {
         if !may_be(&file) {
             return Ok(None);
         }
-        let Ok(connection) = opened(&file) else { return Ok(None) };
-        let version = "SELECT schema_version FROM schema_meta WHERE role = 'agent'";
-        let Ok(version) = connection.query_row(version, [], |row| row.get::<_, i64>(0)) else {
-            return Ok(None);
-        };
+        let sql = "SELECT schema_version FROM schema_meta WHERE role = 'agent'";
+        let version =
+            opened(&file).and_then(|it| it.query_row(sql, [], |row| row.get::<_, i64>(0)));
+        let Ok(version) = version else { return Ok(None) };
         if version != VERSION {
             let what = format!("has tables of OpenClaw's version {version}; known is {VERSION}");
             let help = "update tool-guard, or OpenClaw; nothing was read";

@@ -1,5 +1,5 @@
 //! A session of JSON lines, as harnesses keep them.
-use super::{Document, End, Numbered, Planned, agents, doubt, other_form, refuse_guess};
+use super::{Document, End, Numbered, Planned, agents, doubt, refuse_guess};
 use crate::{
     files::{CliError, File},
     session::{
@@ -156,10 +156,17 @@ impl Document for JsonLines {
         let dropped = plan.dropped.iter().map(|dropped| dropped.skipped);
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
         let doubt = doubt(plan.changed_unknown, plan.doubtful_answer);
-        let doubt = doubt.or_else(|| plan.named_elsewhere.map(named_elsewhere));
+        let doubt = doubt.or_else(|| {
+            let (line, id) = plan.named_elsewhere?;
+            Some(format!(
+                "line {line} mentions the call {}, which has no result, in an unknown form: its \
+                 outcome cannot be called unknown",
+                printable(&id)
+            ))
+        });
         let after = plan.after.map(Self::new);
         let other = || after.as_ref().and_then(|after| self.invalid_other_form(after));
-        refuse_guess(doubt.or_else(|| Some(other_form(self.about().form, other()?))))?;
+        refuse_guess(doubt, self.about().form, other)?;
         Ok(Planned {
             acts: plan.actions,
             losses: plan.losses,
@@ -217,15 +224,6 @@ impl Document for JsonLines {
         file.rollback(id)?;
         Ok(Box::new(Self::new(file.to_bytes())))
     }
-}
-
-/// Why a repair would be a guess that calls an outcome unknown of which this line may say something.
-fn named_elsewhere((line, id): (u64, Box<str>)) -> String {
-    format!(
-        "line {line} mentions the call {}, which has no result, in an unknown form: its outcome \
-         cannot be called unknown",
-        printable(&id)
-    )
 }
 
 /// The first line that was too long to be read.
@@ -324,9 +322,6 @@ fn health(report: &FileReport) -> Health {
 /// Smaller files need no progress bar.
 const LARGE: u64 = 64 << 20;
 
-/// The bar moves after this many bytes: that takes a look at the clock.
-const STEP: u64 = 1 << 20;
-
 /// Works through `bytes`, under a bar on standard error if they are many; hidden unless that is a
 /// terminal. What is given to `work` moves the bar; it counts from the beginning.
 fn under_bar<T>(bytes: u64, work: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
@@ -336,13 +331,7 @@ fn under_bar<T>(bytes: u64, work: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
     let style = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} left");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(bytes).with_style(style);
-    let mut next = 0;
-    let result = work(&mut |done| {
-        if done >= next {
-            bar.set_position(done);
-            next = done.saturating_add(STEP);
-        }
-    });
+    let result = work(&mut |done| bar.set_position(done));
     bar.finish_and_clear();
     result
 }

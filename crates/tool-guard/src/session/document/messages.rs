@@ -1,5 +1,5 @@
 //! A session whose messages are one JSON text: an array of messages or a request in a file, or a session of a database.
-use super::{Document, End, Numbered, Planned, doubt, other_form, refuse_guess};
+use super::{Document, End, Numbered, Planned, doubt, refuse_guess};
 use crate::session::{
     edit::Edit,
     report::{About, Form, Found, Health},
@@ -165,8 +165,7 @@ impl Document for Messages {
             true => None,
             false => doubt(before.first_changed_unknown(now), before.first_doubtful_answer(now)),
         };
-        let other = || after.invalid_other_form();
-        refuse_guess(doubt.or_else(|| Some(other_form(self.about().form, other()?))))?;
+        refuse_guess(doubt, self.about().form, || after.invalid_other_form())?;
         Ok(Planned { acts, losses, reported, dropped: 0, after: Some(Box::new(after)) })
     }
 
