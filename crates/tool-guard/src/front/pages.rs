@@ -66,9 +66,9 @@ mod tests {
             ("access-control-request-method", "POST"),
             ("access-control-request-headers", "content-type,mcp-session-id"),
         ];
-        let mut page = Page::of(&access, &request(Method::OPTIONS, &asks)).unwrap();
-        let mut answer = page.preflight().unwrap();
-        page.may_read(&mut answer);
+        let asked = request(Method::OPTIONS, &asks);
+        let mut answer = preflight(&asked).unwrap();
+        may_read(origin(&access, &asked).unwrap(), &mut answer);
         let header = |name: &str| answer.headers()[name].to_str().unwrap();
         assert_eq!(answer.status(), StatusCode::NO_CONTENT);
         assert_eq!(header("access-control-allow-origin"), "http://localhost:6274");
@@ -76,15 +76,16 @@ mod tests {
         assert_eq!(header("access-control-allow-methods"), "GET, POST, DELETE");
         assert_eq!(header("access-control-expose-headers"), "*");
 
-        let mut page = Page::of(&access, &request(Method::POST, &asks)).unwrap();
-        assert!(page.preflight().is_none(), "only OPTIONS asks");
-        let plain = &asks[..1];
-        let mut page = Page::of(&access, &request(Method::OPTIONS, plain)).unwrap();
-        assert!(page.preflight().is_none(), "it asks for no method");
-        for origin in ["http://localhost:6275", "null", "https://localhost:6274"] {
-            let foreign = [("origin", origin), asks[1]];
-            assert!(Page::of(&access, &request(Method::OPTIONS, &foreign)).is_none(), "{origin}");
+        let posted = request(Method::POST, &asks);
+        assert!(origin(&access, &posted).is_some());
+        assert!(preflight(&posted).is_none(), "only OPTIONS asks");
+        let plain = request(Method::OPTIONS, &asks[..1]);
+        assert!(origin(&access, &plain).is_some());
+        assert!(preflight(&plain).is_none(), "it asks for no method");
+        for other in ["http://localhost:6275", "null", "https://localhost:6274"] {
+            let foreign = [("origin", other), asks[1]];
+            assert!(origin(&access, &request(Method::OPTIONS, &foreign)).is_none(), "{other}");
         }
-        assert!(Page::of(&Access::default(), &request(Method::OPTIONS, &asks)).is_none());
+        assert!(origin(&Access::default(), &asked).is_none());
     }
 }
