@@ -71,7 +71,10 @@ impl<'s> Staged<'s> {
         if !folder.has(name, open) || self.source.stamp()? != stamp {
             return Err(changed());
         }
-        let backup = keep(self.source, ending)
+        // A copy where the file system has no hard links.
+        let link = |second: &OsStr| folder.link(open, name, second);
+        let backup = take_free_name(name, ending, link)
+            .or_else(|_| copy(self.source, ending))
             .and_then(|backup| folder.sync().map(|()| backup))
             .map_err(|error| CliError::writing(&folder.path, &error))?;
         Ok(BackedUp { staged: self, stamp, ending, backup })
@@ -177,13 +180,7 @@ fn written<'f>(
     Ok(new)
 }
 
-/// Gives the old file a backup name, its own with `ending`; makes a copy where the file system has
-/// no hard links.
-fn keep(source: &File, ending: &str) -> io::Result<OsString> {
-    let link = |second: &OsStr| source.folder.link(&source.open, &source.name, second);
-    take_free_name(&source.name, ending, link).or_else(|_| copy(source, ending))
-}
-
+/// Copies the old file to a backup name, its own with `ending`.
 fn copy(source: &File, ending: &str) -> io::Result<OsString> {
     let old = source.rewound().map_err(io::Error::other)?;
     let copied = |mut new: &fs::File| io::copy(&mut &*old, &mut new).map(drop);
