@@ -6,7 +6,7 @@ mod server;
 
 use self::scenes::SCENES;
 pub(crate) use self::server::serve;
-use crate::terminal::print;
+use crate::terminal::{TITLE, print, say};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -14,7 +14,9 @@ use std::process::ExitCode;
 /// Runs the demo; with `json`, the figures are printed as JSON.
 pub(crate) async fn run(json: bool) -> anyhow::Result<ExitCode> {
     if !json {
-        report::show_head()?;
+        say(&format!(
+            "{TITLE}The same agent, the same tools: without a guard, and behind `tool-guard mcp`{TITLE:#}\n"
+        ))?;
     }
     let mut figures = Vec::new();
     // Concurrently: each side of each scene has its own processes, and measures its own time.
@@ -28,7 +30,7 @@ pub(crate) async fn run(json: bool) -> anyhow::Result<ExitCode> {
         if !json {
             report::show_scene(scene, &without, &with)?;
         }
-        figures.push(json!({ "scene": scene.name, "without": without, "with": with }));
+        figures.push(json!({ "scene": scene.script, "without": without, "with": with }));
     }
     if json {
         print(tr_core::printable_json(&Value::from(figures).to_string()).into_owned() + "\n")?;

@@ -83,8 +83,12 @@ pub(crate) struct Figures {
 
 impl Agent {
     /// Starts a server, behind a guard if the agent's calls are guarded.
-    pub(crate) async fn start(is_guarded: bool, name: &str) -> anyhow::Result<Self> {
-        let folder = folder(name, if is_guarded { "With" } else { "Without" })?;
+    pub(crate) async fn start(is_guarded: bool, scene: &str) -> anyhow::Result<Self> {
+        let side = if is_guarded { "With" } else { "Without" };
+        let folder = format!("tool-guard-demo-{}-{scene}-{side}", std::process::id());
+        let folder = env::temp_dir().join(folder);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let (client, process, stderr) = connected(is_guarded, &folder).await?;
         let (started, replies) = (Instant::now(), Vec::new());
         Ok(Self { is_guarded, client, process, stderr, folder, started, replies })
@@ -220,20 +224,11 @@ fn transitions(log: &str) -> Vec<String> {
         .collect()
 }
 
-/// A new folder for this process.
-pub(super) fn folder(name: &str, side: &str) -> anyhow::Result<PathBuf> {
-    let folder = format!("tool-guard-demo-{}-{name}-{side}", std::process::id());
-    let path = env::temp_dir().join(folder);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-    Ok(path)
-}
-
 fn payments(folder: &Path) -> anyhow::Result<usize> {
     Ok(fs::read_to_string(ledger(folder))?.matches("charge_card").count())
 }
 
 /// The file with a line for each execution.
-pub(super) fn ledger(folder: &Path) -> PathBuf {
+fn ledger(folder: &Path) -> PathBuf {
     folder.join("ledger")
 }
