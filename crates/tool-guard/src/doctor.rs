@@ -92,10 +92,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
             absent.push(client.form().name);
             continue;
         }
-        let program = program.map_or_else(
-            || "its program is not in the PATH".to_owned(),
-            |program| quoted(&program),
-        );
+        let program = program.map_or("its program is not in the PATH".into(), |it| quoted(&it));
         say(&format!("\n{}: {program}\n", client.form().name))?;
         if files.is_empty() {
             say("  no servers: it has no file\n")?;

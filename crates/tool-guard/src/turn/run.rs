@@ -242,18 +242,14 @@ fn completed(catalog: &ToolCatalog, effects: &Effects) -> anyhow::Result<ToolCat
     Ok(ToolCatalog::new(all)?.with_undeclared_effect(catalog.undeclared_effect()))
 }
 
-/// Replaces the file's content, if it is no pipe.
+/// Replaces the file's content, if it is no pipe, with the results by the calls' names, as the tools wrote them.
 fn write_results(mut file: File, report: &Report) -> io::Result<()> {
     if file.metadata()?.is_file() {
         file.set_len(0)?;
     }
-    file.write_all(results(report).as_bytes())
-}
-
-/// The results by the calls' names, as the tools wrote them.
-fn results(report: &Report) -> String {
     let results = report.calls.iter().filter_map(|call| Some((call, call.content()?)));
     let members =
         results.map(|(call, content)| format!("  {}: {}", Value::from(&*call.name), content.get()));
-    format!("{{\n{}\n}}\n", members.collect::<Vec<_>>().join(",\n"))
+    let results = format!("{{\n{}\n}}\n", members.collect::<Vec<_>>().join(",\n"));
+    file.write_all(results.as_bytes())
 }
