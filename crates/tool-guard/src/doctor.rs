@@ -92,10 +92,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
             absent.push(client.form().name);
             continue;
         }
-        let program = program.map_or_else(
-            || "its program is not in the PATH".to_owned(),
-            |program| quoted(&program),
-        );
+        let program = program.map_or("its program is not in the PATH".into(), |it| quoted(&it));
         say(&format!("\n{}: {program}\n", client.form().name))?;
         if files.is_empty() {
             say("  no servers: it has no file\n")?;
@@ -154,16 +151,16 @@ async fn file(
     let known = match fs::read_to_string(&place.path) {
         Err(error) => Err(format!("cannot be read: {error}")),
         Ok(text) => known(&text, (client, place.scope), options, project.unwrap_or(folder), guard)
-            .map_err(|refusal| format!("line {} {}", refusal.line(&text), refusal.what)),
+            .map_err(|refusal| format!("line {} {}", line_of(&text, refusal.at), refusal.what)),
     };
+    say(&format!("  {shown} ({})\n", place.scope.word()))?;
     let known = match known {
         Ok(known) => known,
         Err(why) => {
-            say(&format!("  {shown} ({})\n    {}\n", place.scope.word(), printable(&why)))?;
+            say(&format!("    {}\n", printable(&why)))?;
             return Ok(false);
         }
     };
-    say(&format!("  {shown} ({})\n", place.scope.word()))?;
     if known.is_empty() {
         say("    no servers\n")?;
     }

@@ -8,10 +8,7 @@ use crate::secrets::{key, secret_in};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use opentelemetry::{metrics::MeterProvider as _, trace::TracerProvider as _};
-use opentelemetry_sdk::{
-    metrics::{SdkMeterProvider, Temporality},
-    trace::SdkTracerProvider,
-};
+use opentelemetry_sdk::{metrics::SdkMeterProvider, trace::SdkTracerProvider};
 use serde_json::Value;
 use std::{
     env,
@@ -108,7 +105,7 @@ impl Export {
                 provider = provider.with_reader(scrape.reader()?);
             }
             if otlp.metrics {
-                provider = provider.with_reader(otlp::metrics(Temporality::Cumulative)?);
+                provider = provider.with_reader(otlp::metrics()?);
             }
             let provider = provider.build();
             builder = builder.meter(provider.meter(SCOPE));

@@ -242,8 +242,9 @@ fn plan(place: &Place, options: &Options, order: &EditOptions<'_>) -> anyhow::Re
         );
         anyhow!("{shown}:{line} is no UTF-8: save it as UTF-8")
     })?;
-    let edited = edit(&before, options.client.form(), order)
-        .map_err(|refusal| anyhow!("{shown}:{} {}", refusal.line(&before), refusal.what))?;
+    let edited = edit(&before, options.client.form(), order).map_err(|refusal| {
+        anyhow!("{shown}:{} {}", tree::line_of(&before, refusal.at), refusal.what)
+    })?;
     if edited.text != before && !options.dry_run && file.found.permissions().mode() & 0o222 == 0 {
         return Err(anyhow!("{shown} is read-only: chmod u+w it, if it is yours to change"));
     }

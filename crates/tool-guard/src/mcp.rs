@@ -70,7 +70,7 @@ async fn listen(options: Options, address: SocketAddr) -> anyhow::Result<ExitCod
     let (guard, beside, ended) = Guard::start(&options).await?;
     let (guard, http) = (Arc::new(guard), &options.http);
     let token = http.token_file.as_deref().map(token).transpose()?;
-    let listener = listener::bind(address, token.is_some(), http.behind_tls).await?;
+    let listener = listener::bind(address, token.is_some() && http.behind_tls).await?;
     let (hosts, origins) = (http.allow_host.clone(), http.allow_origin.clone());
     let access = Access { token, hosts, origins, ..Access::default() };
     let listener = (listener, "mcp_listening");

@@ -227,7 +227,15 @@ async fn on_records(
                 && let still = may_still_run(&records, record).await
                 && let Some(why) = still.refusal()
             {
-                return refuse(MAY_STILL_RUN, &refused(record, still, why, command));
+                let short = record.key.get(..SHOWN).unwrap_or(&record.key);
+                let first = match still {
+                    MayStillRun::OwnerLives => "end that guard first",
+                    _ => "wait, or end that guard first",
+                };
+                let said = format!(
+                    "{why}; {first}, or, if you know that the call can no longer run, use {command} settle {short} did-not-run --force (if it does run, a repeat runs it a second time)"
+                );
+                return refuse(MAY_STILL_RUN, &said);
             }
             settle(&records, record, &key(record)?, (how, answer), consent).await
         }
@@ -318,21 +326,4 @@ async fn list(
         Some(advice) => refuse(UNREADABLE, &advice),
         None => Ok(ExitCode::SUCCESS),
     }
-}
-
-/// Why the call is not settled as `did-not-run`, and what to do.
-fn refused(
-    record: &DedupeRecord,
-    still: MayStillRun,
-    why: &str,
-    command: &RecordsCommand,
-) -> String {
-    let short = record.key.get(..SHOWN).unwrap_or(&record.key);
-    let first = match still {
-        MayStillRun::OwnerLives => "end that guard first",
-        _ => "wait, or end that guard first",
-    };
-    format!(
-        "{why}; {first}, or, if you know that the call can no longer run, use {command} settle {short} did-not-run --force (if it does run, a repeat runs it a second time)"
-    )
 }

@@ -120,7 +120,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     } else {
         let token = options.token_file.as_deref().map(token).transpose()?;
         let (hosts, origins) = (options.allow_host, options.allow_origin);
-        let listener = listener::bind(options.listen, token.is_some(), options.behind_tls).await?;
+        let listener =
+            listener::bind(options.listen, token.is_some() && options.behind_tls).await?;
         let access = Access { token, hosts, origins, once: &ONCE, ..Access::default() };
         let listener = (listener, "serve_listening");
         Some(listener::serve(listener, Arc::new(Door { guard, access, max_body }), ended).await)

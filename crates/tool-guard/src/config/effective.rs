@@ -114,10 +114,6 @@ impl Effective {
         self.values.insert(path, (value, from));
     }
 
-    fn get(&self, path: &str) -> Option<&(Value, From)> {
-        self.values.get(&dotted(path))
-    }
-
     fn is_table(&self, path: &[String]) -> bool {
         let is_in = |known: &Vec<String>| known.len() > path.len() && known.starts_with(path);
         self.values.keys().any(is_in)
@@ -128,7 +124,7 @@ impl Effective {
     }
 
     fn is_said(&self, path: &str) -> bool {
-        self.get(path).is_some_and(|(_, from)| !from.is_default())
+        self.values.get(&dotted(path)).is_some_and(|(_, from)| !from.is_default())
     }
 
     fn remove_default(&mut self, path: &str) {
@@ -141,9 +137,9 @@ impl Effective {
     /// which depend on the mode.
     fn complete(&mut self, door: Door) {
         if door == Door::Mcp {
-            let mode = self.get("loops.mode");
+            let mode = self.values.get(&dotted("loops.mode"));
             let is_noted = mode.is_some_and(|(mode, _)| mode == "note" || mode == "block");
-            let signals = self.get("loops.signals").cloned();
+            let signals = self.values.get(&dotted("loops.signals")).cloned();
             let from = From::Preset(Door::Mcp.name());
             let enabled = match signals {
                 Some((_, said)) if said.is_default() && is_noted => Some(from.clone()),

@@ -31,17 +31,10 @@ const TRUSTING: Duration = Duration::from_secs(30);
 
 const ENDED: &str = "the server has ended";
 
-/// Whether the agent's calls are guarded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Guarding {
-    Without,
-    With,
-}
-
 /// The agent and its connection to a server.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    guarding: Guarding,
+    is_guarded: bool,
     client: Client,
     /// The server's process, and its standard error.
     process: Option<Pid>,
@@ -89,12 +82,16 @@ pub(crate) struct Figures {
 }
 
 impl Agent {
-    /// Starts a server, behind a guard if `guarding` says so.
-    pub(crate) async fn start(guarding: Guarding, name: &str) -> anyhow::Result<Self> {
-        let folder = folder(name, &format!("{guarding:?}"))?;
-        let (client, process, stderr) = connected(guarding, &folder).await?;
+    /// Starts a server, behind a guard if the agent's calls are guarded.
+    pub(crate) async fn start(is_guarded: bool, scene: &str) -> anyhow::Result<Self> {
+        let side = if is_guarded { "With" } else { "Without" };
+        let folder = format!("tool-guard-demo-{}-{scene}-{side}", std::process::id());
+        let folder = env::temp_dir().join(folder);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let (client, process, stderr) = connected(is_guarded, &folder).await?;
         let (started, replies) = (Instant::now(), Vec::new());
-        Ok(Self { guarding, client, process, stderr, folder, started, replies })
+        Ok(Self { is_guarded, client, process, stderr, folder, started, replies })
     }
 
     /// Pays, and kills its peer between the payment and its answer: the guard with its server, or the
@@ -119,7 +116,7 @@ impl Agent {
         self.client.end().await;
         let text = "MCP error -32000: Connection closed".to_owned();
         self.replies.push((Reply { text, failed: true }, begin.elapsed()));
-        (self.client, self.process, self.stderr) = connected(self.guarding, &self.folder).await?;
+        (self.client, self.process, self.stderr) = connected(self.is_guarded, &self.folder).await?;
         Ok(())
     }
 
@@ -131,7 +128,7 @@ impl Agent {
         key: Option<&str>,
     ) -> anyhow::Result<Reply> {
         let begin = Instant::now();
-        let patience = if self.guarding == Guarding::With { TRUSTING } else { CLIENT_PATIENCE };
+        let patience = if self.is_guarded { TRUSTING } else { CLIENT_PATIENCE };
         let params = params(tool, arguments, key);
         let reply = match timeout(patience, self.client.answer("tools/call", &params)).await {
             Err(_) => Reply { text: "MCP error -32001: Request timed out".into(), failed: true },
@@ -166,15 +163,15 @@ impl Agent {
     }
 }
 
-/// Starts a server, behind a guard if `guarding` says so, and greets it. It has no supervisor, so that the agent can
+/// Starts a server, behind a guard if calls are guarded, and greets it. It has no supervisor, so that the agent can
 /// kill it.
 async fn connected(
-    guarding: Guarding,
+    is_guarded: bool,
     folder: &Path,
 ) -> anyhow::Result<(Client, Option<Pid>, ChildStderr)> {
     let program = env::current_exe()?;
     let mut command = Command::new(&program);
-    if guarding == Guarding::With {
+    if is_guarded {
         // The default records, of a user of this folder's.
         command.args(["mcp", "--timeout", PATIENCE, "--"]).arg(&program);
         command.env("XDG_STATE_HOME", folder);
@@ -227,20 +224,11 @@ fn transitions(log: &str) -> Vec<String> {
         .collect()
 }
 
-/// A new folder for this process.
-pub(super) fn folder(name: &str, side: &str) -> anyhow::Result<PathBuf> {
-    let folder = format!("tool-guard-demo-{}-{name}-{side}", std::process::id());
-    let path = env::temp_dir().join(folder);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-    Ok(path)
-}
-
 fn payments(folder: &Path) -> anyhow::Result<usize> {
     Ok(fs::read_to_string(ledger(folder))?.matches("charge_card").count())
 }
 
 /// The file with a line for each execution.
-pub(super) fn ledger(folder: &Path) -> PathBuf {
+fn ledger(folder: &Path) -> PathBuf {
     folder.join("ledger")
 }

@@ -10,13 +10,6 @@ use std::io;
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const PLAIN: Style = Style::new();
 
-/// What stands above the scenes.
-pub(super) fn show_head() -> io::Result<()> {
-    say(&format!(
-        "{TITLE}The same agent, the same tools: without a guard, and behind `tool-guard mcp`{TITLE:#}\n"
-    ))
-}
-
 /// A scene that has ended.
 pub(super) fn show_scene(scene: &Scene, without: &Figures, with: &Figures) -> io::Result<()> {
     let mut lines = vec![

@@ -1,5 +1,6 @@
 //! The demo's scenes. Each is one script, played without the guard and with it.
-use super::agent::{Agent, Figures, Guarding};
+use super::agent::{Agent, Figures};
+use serde::Serialize;
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -7,8 +8,6 @@ use tokio::time::sleep;
 /// A scene of the demo.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene {
-    /// For files and JSON.
-    pub(crate) name: &'static str,
     /// What goes wrong.
     pub(crate) title: &'static str,
     /// What the guard does about it.
@@ -16,10 +15,11 @@ pub(crate) struct Scene {
     pub(super) script: Script,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Script {
     KilledGuard,
-    LatePayment,
+    LostPayment,
     FlakyRead,
     MalformedLoop,
     Outage,
@@ -28,31 +28,26 @@ pub(super) enum Script {
 /// The scenes, in order.
 pub(crate) const SCENES: &[Scene] = &[
     Scene {
-        name: "killed_guard",
         title: "Two payments; kill -9 hits between the second one and its answer, and the agent asks again",
         moral: "records outlive the guard: the first payment gets its answer again, the second is not repeated",
         script: Script::KilledGuard,
     },
     Scene {
-        name: "lost_payment",
         title: "One payment whose answer comes too late",
         moral: "a payment is never repeated: its late answer settles the record, and the agent gets it",
-        script: Script::LatePayment,
+        script: Script::LostPayment,
     },
     Scene {
-        name: "flaky_read",
         title: "Three files over a network that resets every first read",
         moral: "reads change nothing, so the guard retries them itself",
         script: Script::FlakyRead,
     },
     Scene {
-        name: "malformed_loop",
         title: "A model that calls read_file({}) again and again",
         moral: "the second failure carries [LOOP DETECTED], the third call is not executed",
         script: Script::MalformedLoop,
     },
     Scene {
-        name: "outage",
         title: "Forty questions to a backend that is down",
         moral: "the breaker opens: the agent is answered at once, and the backend is left alone",
         script: Script::Outage,
@@ -72,8 +67,8 @@ const CONTEXT: usize = 12;
 
 impl Scene {
     /// Plays the scene.
-    pub(crate) async fn play(self, guarding: Guarding) -> anyhow::Result<Figures> {
-        let mut agent = Agent::start(guarding, self.name).await?;
+    pub(crate) async fn play(self, is_guarded: bool) -> anyhow::Result<Figures> {
+        let mut agent = Agent::start(is_guarded, &format!("{:?}", self.script)).await?;
         match self.script {
             Script::KilledGuard => {
                 let first = json!({ "order": "order-41" });
@@ -88,7 +83,7 @@ impl Scene {
                     blindly(&mut agent, "read_file", &json!({ "path": path }), None, PAUSE).await?;
                 }
             }
-            Script::LatePayment => {
+            Script::LostPayment => {
                 let order = json!({ "order": "order-42", "then": "late" });
                 blindly(&mut agent, "charge_card", &order, Some("order-42"), LONG_PAUSE).await?;
             }

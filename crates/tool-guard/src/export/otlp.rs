@@ -116,11 +116,11 @@ pub(super) fn resource() -> Resource {
 }
 
 /// Sends metrics every minute, or as `OTEL_METRIC_EXPORT_INTERVAL` says.
-pub(super) fn metrics(temporality: Temporality) -> anyhow::Result<PeriodicReader<MetricExporter>> {
+pub(super) fn metrics() -> anyhow::Result<PeriodicReader<MetricExporter>> {
     let exporter = MetricExporter::builder()
         .with_http()
         .with_http_client(Client::new("METRICS", "metrics")?)
-        .with_temporality(temporality)
+        .with_temporality(Temporality::Cumulative)
         .build()?;
     Ok(PeriodicReader::builder(exporter).build())
 }

@@ -19,7 +19,8 @@ use tower::service_fn;
 /// A listener that is not served yet.
 pub(super) struct Scrape {
     listener: TcpListener,
-    metrics: Metrics,
+    registry: Registry,
+    access: Access,
 }
 
 /// Listens at `address`, which must be a loopback address unless there is a token.
@@ -43,8 +44,7 @@ pub(super) async fn bind(
         }
     };
     let listener = bind_for_operator(address, "--metrics").await?;
-    let metrics = Metrics { registry: Registry::new(), access: Arc::new(access) };
-    Ok(listener.map(|listener| Scrape { listener, metrics }))
+    Ok(listener.map(|listener| Scrape { listener, registry: Registry::new(), access }))
 }
 
 impl Scrape {
@@ -52,17 +52,18 @@ impl Scrape {
     pub(super) fn reader(&self) -> anyhow::Result<PrometheusExporter> {
         // Labels are those of the documentation, and no others.
         let exporter = opentelemetry_prometheus::exporter()
-            .with_registry(self.metrics.registry.clone())
+            .with_registry(self.registry.clone())
             .scope_info_enabled(false);
         exporter.build().map_err(|error| anyhow!("metrics cannot be scraped: {error}"))
     }
 
     /// Serves scrapes of these signals until it is dropped.
     pub(super) async fn serve(self, signals: Signals) {
-        let Self { listener, metrics } = self;
+        let Self { listener, registry, access } = self;
+        let shared = Arc::new((registry, access, signals));
         let answer = move |request| {
-            let (signals, metrics) = (signals.clone(), metrics.clone());
-            async move { Ok::<_, Infallible>(metrics.answer(request, &signals).await) }
+            let shared = Arc::clone(&shared);
+            async move { Ok::<_, Infallible>(answer(request, &shared).await) }
         };
         let listener = (listener, "metrics_listening");
         serve(listener, OneRequest(service_fn(answer)), pending()).await;
@@ -70,38 +71,33 @@ impl Scrape {
 }
 
 /// Answers a request.
-#[derive(Clone, Debug)]
-struct Metrics {
-    registry: Registry,
-    access: Arc<Access>,
-}
-
-impl Metrics {
-    async fn answer(&self, request: Request<Incoming>, signals: &Signals) -> Response<String> {
-        let (head, _) = request.into_parts();
-        let (status, body) = if let Err(why) = self.access.check(&head) {
-            (StatusCode::FORBIDDEN, format!("{why}\n"))
-        } else if head.uri.path() != "/metrics" {
-            (StatusCode::NOT_FOUND, "metrics are at /metrics\n".into())
-        } else if ![Method::GET, Method::HEAD].contains(&head.method) {
-            (StatusCode::METHOD_NOT_ALLOWED, "use GET\n".into())
-        } else {
-            signals.refresh().await;
-            match TextEncoder::new().encode_to_string(&self.registry.gather()) {
-                Ok(text) => (StatusCode::OK, text),
-                Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
-            }
-        };
-        let mut response = Response::new(body);
-        *response.status_mut() = status;
-        let of = HeaderValue::from_static;
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, of("text/plain; version=0.0.4; charset=utf-8"));
-        headers.insert(header::CACHE_CONTROL, of("no-store"));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, of("nosniff"));
-        if status == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(header::ALLOW, of("GET, HEAD"));
+async fn answer(
+    request: Request<Incoming>,
+    (registry, access, signals): &(Registry, Access, Signals),
+) -> Response<String> {
+    let (head, _) = request.into_parts();
+    let (status, body) = if let Err(why) = access.check(&head) {
+        (StatusCode::FORBIDDEN, format!("{why}\n"))
+    } else if head.uri.path() != "/metrics" {
+        (StatusCode::NOT_FOUND, "metrics are at /metrics\n".into())
+    } else if ![Method::GET, Method::HEAD].contains(&head.method) {
+        (StatusCode::METHOD_NOT_ALLOWED, "use GET\n".into())
+    } else {
+        signals.refresh().await;
+        match TextEncoder::new().encode_to_string(&registry.gather()) {
+            Ok(text) => (StatusCode::OK, text),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
         }
-        response
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let of = HeaderValue::from_static;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, of("text/plain; version=0.0.4; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, of("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, of("nosniff"));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(header::ALLOW, of("GET, HEAD"));
     }
+    response
 }

@@ -67,9 +67,14 @@ impl<'s> Staged<'s> {
     }
 
     fn back_up(self, stamp: Stamp, ending: &'s str) -> Result<BackedUp<'s>, CliError> {
-        self.source.refuse_changes(&stamp)?;
-        let folder = &self.source.folder;
-        let backup = keep(self.source, ending)
+        let File { folder, name, open, .. } = self.source;
+        if !folder.has(name, open) || self.source.stamp()? != stamp {
+            return Err(changed());
+        }
+        // A copy where the file system has no hard links.
+        let link = |second: &OsStr| folder.link(open, name, second);
+        let backup = take_free_name(name, ending, link)
+            .or_else(|_| copy(self.source, ending))
             .and_then(|backup| folder.sync().map(|()| backup))
             .map_err(|error| CliError::writing(&folder.path, &error))?;
         Ok(BackedUp { staged: self, stamp, ending, backup })
@@ -93,7 +98,7 @@ impl BackedUp<'_> {
         let is_replaced =
             folder.has(name, &new.file) && (!is_both || folder.has(&new.name, &source.open));
         // A program that no longer has it open has written before it is read here.
-        if !is_replaced || writer_of(&old).is_some() || !source.is_still(&self.stamp) {
+        if !is_replaced || writer_of(&old).is_some() || source.stamp() != Ok(self.stamp) {
             return Err(if is_both { self.go_back(&old) } else { self.late() });
         }
         if is_both {
@@ -175,13 +180,7 @@ fn written<'f>(
     Ok(new)
 }
 
-/// Gives the old file a backup name, its own with `ending`; makes a copy where the file system has
-/// no hard links.
-fn keep(source: &File, ending: &str) -> io::Result<OsString> {
-    let link = |second: &OsStr| source.folder.link(&source.open, &source.name, second);
-    take_free_name(&source.name, ending, link).or_else(|_| copy(source, ending))
-}
-
+/// Copies the old file to a backup name, its own with `ending`.
 fn copy(source: &File, ending: &str) -> io::Result<OsString> {
     let old = source.rewound().map_err(io::Error::other)?;
     let copied = |mut new: &fs::File| io::copy(&mut &*old, &mut new).map(drop);

@@ -39,41 +39,37 @@ impl CliError {
     /// No file can be written in `folder`.
     pub(crate) fn writing(folder: &Path, error: &io::Error) -> Self {
         let shown = folder.display();
-        let what = format!("cannot write in {shown}: {error}; the file is as it was");
-        Self::new(what, why_not_written(folder, error))
-    }
-}
-
-/// Advice for a failed write in a folder.
-fn why_not_written(folder: &Path, error: &io::Error) -> String {
-    let shown = folder.display();
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space: the disk has to hold the old file and the new one".into()
-        }
-        io::ErrorKind::ReadOnlyFilesystem => format!(
-            "{shown} is on a file system that is mounted read-only: copy the file elsewhere and \
-             repair the copy, or mount it for writing"
-        ),
-        io::ErrorKind::PermissionDenied => match fs::metadata(folder) {
-            // The folder's mode permits writing, so a file's owner or an attribute prevents it.
-            Ok(found) if found.permissions().mode() & 0o222 == 0 => format!(
-                "no user may write in {shown}: chmod u+w {shown}, or copy the file elsewhere and \
-                 repair the copy"
+        let help = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space: the disk has to hold the old file and the new one".into()
+            }
+            io::ErrorKind::ReadOnlyFilesystem => format!(
+                "{shown} is on a file system that is mounted read-only: copy the file elsewhere and \
+                 repair the copy, or mount it for writing"
             ),
-            Ok(found) if found.uid() == rustix::process::geteuid().as_raw() => format!(
-                "{shown} is yours, and you may not write in it, or not give the new file the old \
-                 one's owner and group: copy the file elsewhere and repair the copy"
-            ),
-            Ok(found) => format!(
-                "{shown} belongs to the user with the number {}, and you may not write in it, or \
-                 not give the new file the old one's owner: run this as that user, or copy the \
-                 file elsewhere and repair the copy",
-                found.uid()
-            ),
-            Err(_) => "run this as the user that owns the folder".into(),
-        },
-        io::ErrorKind::NotFound => format!("{shown} is gone: look where the agent keeps it now"),
-        _ => "copy the file elsewhere and repair the copy".into(),
+            io::ErrorKind::PermissionDenied => match fs::metadata(folder) {
+                // The folder's mode permits writing, so a file's owner or an attribute prevents it.
+                Ok(found) if found.permissions().mode() & 0o222 == 0 => format!(
+                    "no user may write in {shown}: chmod u+w {shown}, or copy the file elsewhere and \
+                     repair the copy"
+                ),
+                Ok(found) if found.uid() == rustix::process::geteuid().as_raw() => format!(
+                    "{shown} is yours, and you may not write in it, or not give the new file the old \
+                     one's owner and group: copy the file elsewhere and repair the copy"
+                ),
+                Ok(found) => format!(
+                    "{shown} belongs to the user with the number {}, and you may not write in it, or \
+                     not give the new file the old one's owner: run this as that user, or copy the \
+                     file elsewhere and repair the copy",
+                    found.uid()
+                ),
+                Err(_) => "run this as the user that owns the folder".into(),
+            },
+            io::ErrorKind::NotFound => {
+                format!("{shown} is gone: look where the agent keeps it now")
+            }
+            _ => "copy the file elsewhere and repair the copy".into(),
+        };
+        Self::new(format!("cannot write in {shown}: {error}; the file is as it was"), help)
     }
 }

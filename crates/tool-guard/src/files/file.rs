@@ -96,35 +96,26 @@ impl File {
         }
     }
 
-    /// How many other names it has (hard links).
-    pub(crate) fn other_names(&self) -> u64 {
-        self.found.nlink().saturating_sub(1)
-    }
-
     /// The open file, at its beginning.
     pub(crate) fn rewound(&self) -> Result<&fs::File, CliError> {
         (&self.open).rewind().map_err(|error| CliError::reading(&self.real, &error))?;
         Ok(&self.open)
     }
 
-    /// All of its bytes. Allocates for the bytes read, not for the claimed length.
+    /// All of its bytes. Allocates for the bytes read, not for the claimed length. Refuses a file for which this
+    /// process does not get the memory that a change takes: it would be aborted.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, CliError> {
         self.refuse_large()?;
-        self.refuse_without_memory()?;
-        let mut bytes = Vec::new();
-        let read = self.rewound()?.take(LARGEST + 1).read_to_end(&mut bytes);
-        let read = read.map_err(|error| CliError::reading(&self.real, &error))? as u64;
-        if read > LARGEST { Err(too_large(read)) } else { Ok(bytes) }
-    }
-
-    /// Refuses a file for which this process does not get the memory that a change takes: it would be aborted.
-    fn refuse_without_memory(&self) -> Result<(), CliError> {
         let wanted = self.found.len().saturating_mul(MEMORY);
         let wanted_here = usize::try_from(wanted).unwrap_or(usize::MAX);
         Vec::<u8>::new().try_reserve_exact(wanted_here).map_err(|_| {
             let what = format!("needs {} of memory, more than this process gets", size(wanted));
             CliError::new(what, "raise the limit (ulimit -v), or take a machine with more memory")
-        })
+        })?;
+        let mut bytes = Vec::new();
+        let read = self.rewound()?.take(LARGEST + 1).read_to_end(&mut bytes);
+        let read = read.map_err(|error| CliError::reading(&self.real, &error))? as u64;
+        if read > LARGEST { Err(too_large(read)) } else { Ok(bytes) }
     }
 
     fn refuse_large(&self) -> Result<(), CliError> {
@@ -156,20 +147,6 @@ impl File {
             changed: (found.mtime(), found.mtime_nsec()),
             digest: hasher.finalize(),
         })
-    }
-
-    /// Refuses if it differs from `before`, or if another file has its name.
-    pub(crate) fn refuse_changes(&self, before: &Stamp) -> Result<(), CliError> {
-        if self.folder.has(&self.name, &self.open) && self.stamp()? == *before {
-            return Ok(());
-        }
-        Err(changed())
-    }
-
-    /// Whether the open file is unchanged since `before`; for use after another file has replaced
-    /// it.
-    pub(crate) fn is_still(&self, before: &Stamp) -> bool {
-        self.stamp().is_ok_and(|now| now == *before)
     }
 }
 

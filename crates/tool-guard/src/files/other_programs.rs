@@ -8,7 +8,6 @@ use rustix::{
     io::Errno,
     process::{Pid, test_kill_process},
 };
-use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::{
     env, fs,
@@ -62,66 +61,54 @@ pub(crate) fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
-/// A lock file of OpenClaw's.
-#[derive(Deserialize)]
-struct Lock {
-    pid: u32,
-}
-
 /// The running process that `FILE.lock` names, as OpenClaw writes it.
 fn locked_by(proc: &Path, file: &Path) -> Option<u32> {
     let (folder, name) = Folder::of(&beside(file, ".lock")).ok()?;
     let open = folder.open_file(&name, OFlags::RDONLY).ok()?;
-    let Lock { pid } = read(open)?;
+    let pid = pid_in(&read(open)?)?;
     (pid != process::id() && proc.join(pid.to_string()).exists()).then_some(pid)
 }
 
-fn read<T: DeserializeOwned>(open: fs::File) -> Option<T> {
+fn read(open: fs::File) -> Option<Value> {
     let mut text = Vec::new();
     open.take(LONGEST).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// What Claude Code writes of its process, as `sessions/PID.json` beside its folder `projects`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ClaudeCode {
-    pid: u32,
-    session_id: String,
-    /// When the process started, as `/proc` says it; of another form, it is not compared.
-    #[serde(default)]
-    proc_start: Value,
+fn pid_in(said: &Value) -> Option<u32> {
+    said["pid"].as_u64()?.try_into().ok()
 }
 
-/// The running Claude Code with this session: it opens the file only to append to it.
+/// The running Claude Code with this session: it opens the file only to append to it, and describes its process as
+/// `sessions/PID.json` beside its folder `projects`.
 fn claude_code(proc: &Path, given: &Path, file: &Path) -> Option<u32> {
     let given = path::absolute(given).ok()?;
     let projects = given.ancestors().chain(file.ancestors()).filter(|it| it.ends_with("projects"));
     let listed = projects.flat_map(|it| fs::read_dir(it.with_file_name("sessions")));
     // The files of its subagents are in a folder with its id.
     let file = file.with_extension("");
-    let has = |it: &ClaudeCode| file.iter().any(|part| *part == *it.session_id);
+    let has = |id: &str| file.iter().any(|part| *part == *id);
     let told = listed.flatten().flatten().filter_map(|it| read(open_regular(&it.path()).ok()?));
-    let mut told = told.filter(has);
-    told.find(|it| it.is_running(proc)).map(|it| it.pid)
+    let mut told = told.filter(|it| it["sessionId"].as_str().is_some_and(has));
+    // When the process started, as `/proc` says it; of another form, it is not compared.
+    let is_running = |it: &Value, pid| is_running(proc, pid, it["procStart"].as_str());
+    told.find_map(|it| pid_in(&it).filter(|pid| is_running(&it, *pid)))
 }
 
-impl ClaudeCode {
-    /// Whether the process still runs: a killed one leaves its file, and another process may have its number.
-    fn is_running(&self, proc: &Path) -> bool {
-        if !proc.join(process::id().to_string()).exists() {
-            let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-            return pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH));
-        }
-        let stat = fs::read_to_string(proc.join(self.pid.to_string()).join("stat"));
-        // What follows the program's name: its state first, and as the 20th its start.
-        let stat = stat.unwrap_or_default();
-        let Some((_, fields)) = stat.rsplit_once(')') else { return false };
-        let mut fields = fields.split_whitespace();
-        let is_dead = fields.next() == Some("Z");
-        let start = fields.nth(18);
-        !is_dead && self.proc_start.as_str().is_none_or(|it| start == Some(it))
+/// Whether a process still runs: a killed one leaves its file, and another process may have its number.
+fn is_running(proc: &Path, pid: u32, started: Option<&str>) -> bool {
+    if !proc.join(process::id().to_string()).exists() {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        return pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH));
     }
+    let stat = fs::read_to_string(proc.join(pid.to_string()).join("stat"));
+    // What follows the program's name: its state first, and as the 20th its start.
+    let stat = stat.unwrap_or_default();
+    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let mut fields = fields.split_whitespace();
+    let is_dead = fields.next() == Some("Z");
+    let start = fields.nth(18);
+    !is_dead && started.is_none_or(|it| start == Some(it))
 }
 
 fn open_for_writing(proc: &Path, file: &Path) -> Option<u32> {

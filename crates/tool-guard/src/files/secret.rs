@@ -26,7 +26,12 @@ const LONGEST: u64 = 1 << 20;
 pub(crate) fn read_secret(path: &Path) -> anyhow::Result<String> {
     let named = fs::symlink_metadata(path).context("it cannot be read")?;
     if named.is_symlink() {
-        refuse_others_link(path, &named)?;
+        let others = other_writer_in(&Folder::of(path)?.0, named.uid())?;
+        // In a folder in which only owners can replace their files.
+        let is_safe = matches!(others, None | Some(OtherWriter::OfFile(ROOT)));
+        if !is_safe || is_foreign(named.uid()) {
+            bail!("it is a link that another user can replace: name the file itself");
+        }
     }
     let open = open_regular(path).context("it cannot be read")?;
     refuse_others(&open.metadata()?)?;
@@ -43,18 +48,6 @@ fn refuse_others(found: &Metadata) -> anyhow::Result<()> {
     let denied = if owner == ROOT { OTHERS | GROUP_WRITES } else { ALL_OTHERS };
     if mode & denied != 0 {
         bail!("other users can read it: run chmod 600 on it");
-    }
-    Ok(())
-}
-
-/// Refuses a link that another user made or can replace.
-fn refuse_others_link(path: &Path, link: &Metadata) -> anyhow::Result<()> {
-    let owner = link.uid();
-    let others = other_writer_in(&Folder::of(path)?.0, owner)?;
-    // In a folder in which only owners can replace their files.
-    let is_safe = matches!(others, None | Some(OtherWriter::OfFile(ROOT)));
-    if !is_safe || is_foreign(owner) {
-        bail!("it is a link that another user can replace: name the file itself");
     }
     Ok(())
 }

@@ -4,8 +4,7 @@ use super::{
     budget::{Held, NoRoom, hold},
 };
 use bytes::Bytes;
-use futures_util::StreamExt as _;
-use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 use hyper::{
     Response, StatusCode,
     body::{Body as _, Incoming},
@@ -72,20 +71,6 @@ pub(crate) fn announced(body: &Incoming, most: usize) -> usize {
 /// Marks an answer whose stream carries no call's answer: it ends at once when the guard is asked to end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndsAtOnce;
-
-/// The answer; if it [`EndsAtOnce`], its body ends with what `ended` gives.
-pub(crate) fn until<E: Future<Output = ()> + Send + 'static>(
-    answer: Answered,
-    ended: impl FnOnce() -> E,
-) -> Answered {
-    if answer.extensions().get::<EndsAtOnce>().is_none() {
-        return answer;
-    }
-    answer.map(|body| {
-        let frames = BodyStream::new(body).take_until(Box::pin(ended()));
-        StreamBody::new(frames).boxed_unsync()
-    })
-}
 
 /// An answer that is JSON.
 pub(crate) fn json_of(status: StatusCode, value: &Value) -> Answered {

@@ -24,16 +24,6 @@ impl Budget {
     const fn new(all: usize) -> Self {
         Self { all, held: AtomicUsize::new(0) }
     }
-
-    /// Holds more bytes for one that holds `own`.
-    fn take(&self, bytes: usize, own: usize) -> Result<(), NoRoom> {
-        let more = |held: usize| {
-            let sum = held.saturating_add(bytes);
-            (held == own || sum <= self.all).then_some(sum)
-        };
-        let taken = self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        taken.map(drop).map_err(|_| NoRoom)
-    }
 }
 
 /// What one body holds.
@@ -57,7 +47,12 @@ impl Held {
         if bytes <= SHARE || bytes <= self.bytes {
             return Ok(());
         }
-        self.budget.take(bytes - self.bytes, self.bytes)?;
+        let Budget { all, held } = self.budget;
+        let more = |held: usize| {
+            let sum = held.saturating_add(bytes - self.bytes);
+            (held == self.bytes || sum <= *all).then_some(sum)
+        };
+        held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| NoRoom)?;
         self.bytes = bytes;
         Ok(())
     }

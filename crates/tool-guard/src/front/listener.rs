@@ -1,12 +1,13 @@
 //! Connections: how many, how long their heads may take, and how they end.
 use super::{
     access::{Access, HEAD_BYTES},
-    body::{self, Answered},
-    pages::Page,
+    body::{self, Answered, EndsAtOnce},
+    pages,
 };
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
+use futures_util::StreamExt as _;
+use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Body, Incoming},
@@ -86,13 +87,8 @@ where
 /// Listens at `address`.
 ///
 /// # Errors
-/// If other machines can reach it, and there is no token or no TLS.
-pub(crate) async fn bind(
-    address: SocketAddr,
-    has_token: bool,
-    behind_tls: bool,
-) -> anyhow::Result<TcpListener> {
-    let is_guarded = has_token && behind_tls;
+/// If other machines can reach it, and it is not guarded by a token and TLS.
+pub(crate) async fn bind(address: SocketAddr, is_guarded: bool) -> anyhow::Result<TcpListener> {
     if !address.ip().to_canonical().is_loopback() && !is_guarded {
         bail!(
             "--listen {address}: other machines can reach this address: give --token-file and --behind-tls (a proxy in front of it speaks TLS), or use 127.0.0.1"
@@ -156,7 +152,7 @@ pub(crate) async fn serve<D: Door>(
             continue;
         }
         count += 1;
-        let idle = Idle::default();
+        let idle = Idle::new(now().into());
         let number = (Connection(count), Peer(peer));
         let this = connection(stream, number, door.clone(), ends.clone(), idle.clone());
         open.push(Open { task: tokio::spawn(this), idle });
@@ -187,9 +183,8 @@ fn has_place(open: &mut Vec<Open>) -> bool {
     if open.len() < MAX_CONNECTIONS {
         return true;
     }
-    let since = |at: &usize| open[*at].idle.0.load(Ordering::Relaxed);
-    let Some(oldest) = (0..open.len()).min_by_key(since).filter(|at| since(at) != Idle::BUSY)
-    else {
+    let since = |at: &usize| open[*at].idle.load(Ordering::Relaxed);
+    let Some(oldest) = (0..open.len()).min_by_key(since).filter(|at| since(at) != BUSY) else {
         return false;
     };
     open.swap_remove(oldest).task.abort();
@@ -197,36 +192,29 @@ fn has_place(open: &mut Vec<Open>) -> bool {
 }
 
 /// Since when a connection has carried no request: the number of that moment among those of all connections.
-#[derive(Clone)]
-struct Idle(Arc<AtomicU64>);
+type Idle = Arc<AtomicU64>;
 
-impl Default for Idle {
-    fn default() -> Self {
-        Self(Arc::new(AtomicU64::new(Self::now())))
-    }
-}
+/// The connection carries a request.
+const BUSY: u64 = u64::MAX;
 
-impl Idle {
-    /// It carries one.
-    const BUSY: u64 = u64::MAX;
-
-    fn now() -> u64 {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        LAST.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn busy(&self) -> Busy {
-        self.0.store(Self::BUSY, Ordering::Relaxed);
-        Busy(self.clone())
-    }
+fn now() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed)
 }
 
 /// A request that a connection carries, until its answer is sent. HTTP/1.1 carries one at a time.
 struct Busy(Idle);
 
+impl Busy {
+    fn of(idle: &Idle) -> Self {
+        idle.store(BUSY, Ordering::Relaxed);
+        Self(idle.clone())
+    }
+}
+
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.0.store(Idle::now(), Ordering::Relaxed);
+        self.0.store(now(), Ordering::Relaxed);
     }
 }
 
@@ -241,10 +229,10 @@ async fn connection<D: Door>(
     let service = service_fn(move |mut req: Request<Incoming>| {
         req.extensions_mut().insert(number);
         req.extensions_mut().insert(peer);
-        let (door, ending, busy) = (door.clone(), ending.clone(), idle.busy());
+        let (door, mut ending, busy) = (door.clone(), ending.clone(), Busy::of(&idle));
         async move {
-            let mut page = door.access().and_then(|access| Page::of(access, &req));
-            let mut answer = match page.as_mut().and_then(Page::preflight) {
+            let origin = door.access().and_then(|access| pages::origin(access, &req));
+            let mut answer = match origin.as_ref().and_then(|_| pages::preflight(&req)) {
                 Some(answer) => answer,
                 // For load balancers, which have no token.
                 None if req.method() == Method::GET && req.uri().path() == HEALTH => {
@@ -252,13 +240,14 @@ async fn connection<D: Door>(
                 }
                 None => door.answer(req).await,
             };
-            if let Some(page) = page {
-                page.may_read(&mut answer);
+            if let Some(origin) = origin {
+                pages::may_read(origin, &mut answer);
             }
-            let ended = |mut ends: watch::Receiver<bool>| async move {
-                let _ = ends.wait_for(|ending| *ending).await;
-            };
-            let answer = body::until(answer, || ended(ending));
+            if answer.extensions().get::<EndsAtOnce>().is_some() {
+                let ended = Box::pin(async move { ending.wait_for(|it| *it).await.is_ok() });
+                let frames = |body| BodyStream::new(body).take_until(ended);
+                answer = answer.map(|body| StreamBody::new(frames(body)).boxed_unsync());
+            }
             // The connection is busy as long as the body lives, which holds the closure.
             let carried = move |error| {
                 let _held = &busy;
@@ -291,18 +280,18 @@ mod tests {
 
     #[tokio::test]
     async fn the_longest_idle_connection_makes_place() {
-        let connection = || Open { task: tokio::spawn(pending()), idle: Idle::default() };
+        let connection = || Open { task: tokio::spawn(pending()), idle: Idle::new(now().into()) };
         let mut open: Vec<_> = (0..MAX_CONNECTIONS).map(|_| connection()).collect();
         // The second was idle again after the third began.
-        let carried = open[0].idle.busy();
-        drop(open[1].idle.busy());
+        let carried = Busy::of(&open[0].idle);
+        drop(Busy::of(&open[1].idle));
         let third = open[2].task.abort_handle();
         assert!(has_place(&mut open));
         assert_eq!(open.len(), MAX_CONNECTIONS - 1);
         tokio::task::yield_now().await;
         assert!(third.is_finished() && open.iter().all(|it| !it.task.is_finished()));
         open.push(connection());
-        let all: Vec<_> = open.iter().map(|it| it.idle.busy()).collect();
+        let all: Vec<_> = open.iter().map(|it| Busy::of(&it.idle)).collect();
         assert!(!has_place(&mut open));
         drop((carried, all));
         assert!(has_place(&mut open));

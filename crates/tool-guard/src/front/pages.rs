@@ -14,46 +14,36 @@ use hyper::{
     },
 };
 
-/// The page that sends a request.
-pub(crate) struct Page {
-    origin: HeaderValue,
-    /// The answer to a preflight: a browser's question whether the page may send its request.
-    preflight: Option<Answered>,
+/// The origin of the page that sends a request; `None` if it is no allowed one.
+pub(crate) fn origin<B>(access: &Access, request: &Request<B>) -> Option<HeaderValue> {
+    text(request.headers(), &ORIGIN).filter(|origin| access.names_origin(origin))?;
+    request.headers().get(ORIGIN).cloned()
 }
 
-impl Page {
-    /// `None` if no page of an allowed origin sends it.
-    pub(crate) fn of<B>(access: &Access, request: &Request<B>) -> Option<Self> {
-        let headers = request.headers();
-        text(headers, &ORIGIN).filter(|origin| access.names_origin(origin))?;
-        let origin = headers.get(ORIGIN)?.clone();
-        let asks = request.method() == Method::OPTIONS
-            && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        let preflight = asks.then(|| {
-            let mut answer = respond(StatusCode::NO_CONTENT, Bytes::new());
-            let set = answer.headers_mut();
-            set.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
-            if let Some(asked) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
-                set.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
-            }
-            set.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-            answer
-        });
-        Some(Self { origin, preflight })
-    }
+/// The answer to a preflight: a browser's question whether such a page may send its request. No door gets it: it has no
+/// token.
+pub(crate) fn preflight<B>(request: &Request<B>) -> Option<Answered> {
+    let headers = request.headers();
+    let asks =
+        request.method() == Method::OPTIONS && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+    asks.then(|| {
+        let mut answer = respond(StatusCode::NO_CONTENT, Bytes::new());
+        let set = answer.headers_mut();
+        set.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
+        if let Some(asked) = headers.get(ACCESS_CONTROL_REQUEST_HEADERS) {
+            set.insert(ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
+        }
+        set.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        answer
+    })
+}
 
-    /// The answer to a preflight, which no door gets: it has no token.
-    pub(crate) const fn preflight(&mut self) -> Option<Answered> {
-        self.preflight.take()
-    }
-
-    /// Lets the page read an answer.
-    pub(crate) fn may_read(self, answer: &mut Answered) {
-        let headers = answer.headers_mut();
-        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.origin);
-        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
-        headers.append(VARY, HeaderValue::from_static("origin"));
-    }
+/// Lets the page of this origin read an answer.
+pub(crate) fn may_read(origin: HeaderValue, answer: &mut Answered) {
+    let headers = answer.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
+    headers.append(VARY, HeaderValue::from_static("origin"));
 }
 
 #[cfg(test)]
@@ -76,9 +66,9 @@ mod tests {
             ("access-control-request-method", "POST"),
             ("access-control-request-headers", "content-type,mcp-session-id"),
         ];
-        let mut page = Page::of(&access, &request(Method::OPTIONS, &asks)).unwrap();
-        let mut answer = page.preflight().unwrap();
-        page.may_read(&mut answer);
+        let asked = request(Method::OPTIONS, &asks);
+        let mut answer = preflight(&asked).unwrap();
+        may_read(origin(&access, &asked).unwrap(), &mut answer);
         let header = |name: &str| answer.headers()[name].to_str().unwrap();
         assert_eq!(answer.status(), StatusCode::NO_CONTENT);
         assert_eq!(header("access-control-allow-origin"), "http://localhost:6274");
@@ -86,15 +76,16 @@ mod tests {
         assert_eq!(header("access-control-allow-methods"), "GET, POST, DELETE");
         assert_eq!(header("access-control-expose-headers"), "*");
 
-        let mut page = Page::of(&access, &request(Method::POST, &asks)).unwrap();
-        assert!(page.preflight().is_none(), "only OPTIONS asks");
-        let plain = &asks[..1];
-        let mut page = Page::of(&access, &request(Method::OPTIONS, plain)).unwrap();
-        assert!(page.preflight().is_none(), "it asks for no method");
-        for origin in ["http://localhost:6275", "null", "https://localhost:6274"] {
-            let foreign = [("origin", origin), asks[1]];
-            assert!(Page::of(&access, &request(Method::OPTIONS, &foreign)).is_none(), "{origin}");
+        let posted = request(Method::POST, &asks);
+        assert!(origin(&access, &posted).is_some());
+        assert!(preflight(&posted).is_none(), "only OPTIONS asks");
+        let plain = request(Method::OPTIONS, &asks[..1]);
+        assert!(origin(&access, &plain).is_some());
+        assert!(preflight(&plain).is_none(), "it asks for no method");
+        for other in ["http://localhost:6275", "null", "https://localhost:6274"] {
+            let foreign = [("origin", other), asks[1]];
+            assert!(origin(&access, &request(Method::OPTIONS, &foreign)).is_none(), "{other}");
         }
-        assert!(Page::of(&Access::default(), &request(Method::OPTIONS, &asks)).is_none());
+        assert!(origin(&Access::default(), &asked).is_none());
     }
 }

@@ -42,13 +42,6 @@ pub(crate) struct EditOptions<'o> {
     pub(crate) stale: Option<&'o dyn Fn(&str) -> bool>,
 }
 
-impl EditOptions<'_> {
-    /// Whether this guard takes the place of the one at this path.
-    fn is_stale(&self, path: &str) -> bool {
-        path != self.guard && self.stale.is_some_and(|is_stale| is_stale(path))
-    }
-}
-
 /// The new text, and what was done with each server.
 #[derive(Debug)]
 pub(crate) struct Edited {
@@ -133,9 +126,10 @@ struct Editor<'e> {
 impl<'e> Editor<'e> {
     fn install(&mut self, order: &EditOptions<'_>) -> Result<What, Refusal> {
         let reached = self.entry.reached(self.form)?;
+        let is_stale = |path: &str| order.stale.is_some_and(|is_stale| is_stale(path));
         if reached.guarded() == Guarded::Installed
             && let [program, ..] = reached.nodes()[..]
-            && let Some(path) = program.text().filter(|path| order.is_stale(path))
+            && let Some(path) = program.text().filter(|it| *it != order.guard && is_stale(it))
         {
             self.splices.push((program.range.clone(), quoted(order.guard)));
             return Ok(What::Repaired(path.to_owned()));
@@ -163,7 +157,20 @@ impl<'e> Editor<'e> {
                     return Ok(What::Left(why));
                 }
                 self.refuse_dotted(url)?;
-                self.wrap_url(url, transport, &guard, mcp);
+                let mcp = mcp(" ");
+                let own = &self.text[url.value.range.clone()];
+                self.splices.push((url.key.clone(), self.like(&url.key, "command")));
+                let new = if self.form.is_list {
+                    format!("[{guard}, {mcp}\"--upstream\", {own}]")
+                } else {
+                    let (args, separator) = self.args(url, &format!("{mcp}\"--upstream\", {own}"));
+                    format!("{guard}{separator}{args}")
+                };
+                self.splices.push((url.value.range.clone(), new));
+                if let (Some(found), Some(known)) = (transport, self.form.transport) {
+                    let command = self.like(&found.value.range, known.command);
+                    self.splices.push((found.value.range.clone(), command));
+                }
             }
             Reached::List(words) => {
                 let first = words[0].range.start;
@@ -208,29 +215,6 @@ impl<'e> Editor<'e> {
             (seconds, 0) => format!("{LIMIT}{seconds}s"),
             _ => format!("{LIMIT}{}ms", limit.as_millis()),
         }))
-    }
-
-    fn wrap_url(
-        &mut self,
-        url: &Member,
-        transport: Option<&Member>,
-        guard: &str,
-        mcp: impl Fn(&str) -> String,
-    ) {
-        let mcp = mcp(" ");
-        let own = &self.text[url.value.range.clone()];
-        self.splices.push((url.key.clone(), self.like(&url.key, "command")));
-        let new = if self.form.is_list {
-            format!("[{guard}, {mcp}\"--upstream\", {own}]")
-        } else {
-            let (args, separator) = self.args(url, &format!("{mcp}\"--upstream\", {own}"));
-            format!("{guard}{separator}{args}")
-        };
-        self.splices.push((url.value.range.clone(), new));
-        if let (Some(found), Some(known)) = (transport, self.form.transport) {
-            self.splices
-                .push((found.value.range.clone(), self.like(&found.value.range, known.command)));
-        }
     }
 
     fn undo(&mut self) -> Result<What, Refusal> {

@@ -63,12 +63,10 @@ pub(crate) fn places(client: Client, here: &Environment<'_>) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     let users = users(client, here).unwrap_or_default();
     places.extend(users.into_iter().map(|path| Place { scope: Scope::User, path }));
-    for name in client.form().of_project {
-        if let Some(path) = upward(&here.folder, Path::new(name), here.home().as_deref()) {
-            let place = Place { scope: Scope::Project, path };
-            if !places.iter().any(|it| it.path == place.path) {
-                places.push(place);
-            }
+    let found = |name: &&str| upward(&here.folder, Path::new(name), here.home().as_deref());
+    for path in client.form().of_project.iter().filter_map(found) {
+        if !places.iter().any(|it| it.path == path) {
+            places.push(Place { scope: Scope::Project, path });
         }
     }
     places

@@ -210,9 +210,7 @@ impl<'t> Entry<'t> {
             }
             return Ok(Reached::List(list));
         }
-        let Some(program) = command.value.text() else {
-            return Err(self.refused(command, "its `command` must be a string"));
-        };
+        let (_, program) = self.text("command")?.unwrap_or((command, ""));
         if program.is_empty() {
             return Err(self.refused(command, "its `command` is empty"));
         }

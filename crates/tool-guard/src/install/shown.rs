@@ -50,20 +50,18 @@ fn add_visible(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut
         (false, ..) => 1,
     };
     let nodes = reached.nodes();
-    if let Reached::Http { url, .. } = reached {
-        let origin = Some(origin(url.value.text().unwrap_or_default()));
-        open.push((url.value.range.clone(), origin));
-    }
+    let url = match reached {
+        Reached::Http { url, .. } => Some(&url.value),
+        _ => nodes.get(3).copied().filter(|_| is_url),
+    };
+    let origin = |url: &Node| Some(origin(url.text().unwrap_or_default()));
+    open.extend(url.map(|url| (url.range.clone(), origin(url))));
     let mut whole = |node: &Node| open.push((node.range.clone(), None));
     nodes.iter().take(most).for_each(|node| whole(node));
     if let Some(transport) = form.transport
         && let Ok(Some((found, _))) = entry.text(transport.member)
     {
         whole(&found.value);
-    }
-    if is_url && let Some(url) = nodes.get(3) {
-        let origin = Some(origin(url.text().unwrap_or_default()));
-        open.push((url.range.clone(), origin));
     }
 }
 

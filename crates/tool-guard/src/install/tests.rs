@@ -4,7 +4,7 @@ use super::{
     edit::{EditOptions, What, edit},
     servers::{Guarded, entries},
     shown::shown,
-    tree::read,
+    tree::{line_of, read},
 };
 use clap::ValueEnum as _;
 use proptest::prelude::*;
@@ -61,7 +61,12 @@ fn thirty_files_are_as_before_after_undo() {
                 let refusal = edit(&text, client.form(), &EditOptions { http, ..order(false) });
                 let refusal = refusal.expect_err(&name);
                 let marked = text.lines().position(|line| line.contains("HERE"));
-                assert_eq!(Some(refusal.line(&text) - 1), marked, "{name}: {}", refusal.what);
+                assert_eq!(
+                    Some(line_of(&text, refusal.at) - 1),
+                    marked,
+                    "{name}: {}",
+                    refusal.what
+                );
                 refused += 1;
             } else {
                 let done = round(&text, client, http);

@@ -52,11 +52,6 @@ impl Refusal {
     pub(crate) fn new(at: usize, what: impl Into<String>) -> Self {
         Self { at, what: what.into() }
     }
-
-    /// The line of the text that it is about, from 1.
-    pub(crate) fn line(&self, text: &str) -> usize {
-        line_of(text, self.at)
-    }
 }
 
 /// The line of a byte, from 1.

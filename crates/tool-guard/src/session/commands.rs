@@ -16,7 +16,7 @@ use super::{
 };
 use crate::terminal::{GOOD, TITLE, WARN, count};
 use serde::Serialize;
-use std::{fmt::Write as _, path::PathBuf};
+use std::{fmt::Write as _, os::unix::fs::MetadataExt as _, path::PathBuf};
 use tr_core::{SystemClock, WallClock as _, rfc3339};
 
 /// A file name's suffix from `mark` and the time: `.bak-20260221T112000Z`.
@@ -30,8 +30,9 @@ fn ending(mark: &str) -> String {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Change<T> {
+    /// Whether there is something to do that is not written yet.
     #[serde(skip)]
-    state: State,
+    pub(crate) is_planned: bool,
     #[serde(flatten)]
     pub(crate) about: About,
     /// How many other names the old file has (hard links): they keep its content.
@@ -44,15 +45,6 @@ pub(crate) struct Change<T> {
     pub(crate) said: T,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// There is nothing to do.
-    Clean,
-    /// Nothing is written yet.
-    Planned,
-    Done,
-}
-
 /// Applies `decide` to a session's content, and writes the result if that was requested and
 /// anything changed; it says the other result of `decide`. The old file's name ends with `mark`.
 pub(crate) fn change<T>(
@@ -63,34 +55,31 @@ pub(crate) fn change<T>(
     let source = if write { Source::open_to_change(target) } else { Source::open(target) }?;
     let content = source.content()?;
     let (after, said) = decide(&source, &*content)?;
-    let (state, backup) = match after.filter(|after| after.bytes() != content.bytes()) {
-        None => (State::Clean, None),
-        Some(after) if write => {
-            (State::Done, Some(source.replace(&*content, &*after, &ending(mark))?))
-        }
-        Some(_) => (State::Planned, None),
+    let after = after.filter(|after| after.bytes() != content.bytes());
+    let names = match &source {
+        Source::File(file, _) => file.found.nlink(),
+        Source::Stored(_) => 1,
     };
-    let other_names = Some(source.other_names()).filter(|it| *it > 0 && state != State::Clean);
-    Ok(Change { state, about: content.about(), other_names, backup, said })
+    let other_names = names.checked_sub(1).filter(|it| *it > 0 && after.is_some());
+    let is_planned = after.is_some() && !write;
+    let replace = |after: Box<dyn Document>| source.replace(&*content, &*after, &ending(mark));
+    let backup = after.filter(|_| write).map(replace).transpose()?;
+    Ok(Change { is_planned, about: content.about(), other_names, backup, said })
 }
 
 impl<T> Change<T> {
-    pub(crate) fn is_planned(&self) -> bool {
-        self.state == State::Planned
-    }
-
     /// The command's status, given that of an unchanged session, and of a changed one.
     pub(crate) fn state_name(&self, unchanged: Verdict, done: &'static str) -> &'static str {
-        match self.state {
-            State::Clean => unchanged.status(),
-            State::Planned => "planned",
-            State::Done => done,
+        match &self.backup {
+            _ if self.is_planned => "planned",
+            Some(_) => done,
+            None => unchanged.status(),
         }
     }
 
     /// The command's verdict, given the verdict of the changed session.
     pub(crate) fn verdict_of(&self, left: Verdict) -> Verdict {
-        if self.is_planned() { Verdict::Findings } else { left }
+        if self.is_planned { Verdict::Findings } else { left }
     }
 
     /// Describes the state for display: nothing to do, what would be done, or what was done and
@@ -103,17 +92,17 @@ impl<T> Change<T> {
         (done, what): (&str, &str),
         out: &mut String,
     ) {
-        let _ = match (self.state, &self.backup) {
-            (State::Done, Some(backup)) => {
+        let _ = match &self.backup {
+            Some(backup) => {
                 let old = if target.stored.is_some() { "messages are in" } else { "file is" };
                 let backup = backup.to_string_lossy();
                 let backup = tr_core::printable(&backup);
                 writeln!(out, "  {GOOD}{done}{GOOD:#}: {what}; the old {old} {backup}")
             }
-            (State::Planned, _) => {
+            None if self.is_planned => {
                 writeln!(out, "  {TITLE}nothing is written yet{TITLE:#}: {planned}")
             }
-            _ => writeln!(out, "  {nothing}"),
+            None => writeln!(out, "  {nothing}"),
         };
         if let Some(others) = self.other_names {
             let names = count(others, "other name");

@@ -53,9 +53,8 @@ impl Database {
                 CliError::new(what, "wait until the call has ended, or stop that program").into()
             );
         }
-        database
-            .run(database.sessions.load(id))
-            .map_err(|error| cli_error(&database.file, &error))?;
+        let loaded = database.runtime.block_on(database.sessions.load(id));
+        loaded.map_err(|error| cli_error(&database.file, &error))?;
         Ok(database)
     }
 
@@ -79,26 +78,13 @@ impl Database {
     /// A copy of a session as it is stored. A call whose process died is settled in it when the
     /// session is written.
     fn session(&self, id: &str) -> Result<Session, CliError> {
-        let stored = self.run(self.sessions.stored(id));
+        let stored = self.runtime.block_on(self.sessions.stored(id));
         stored.map_err(|error| cli_error(&self.file, &error))?.ok_or_else(|| {
             CliError::new(
                 "was deleted meanwhile",
                 "there is nothing left to do; check the database",
             )
         })
-    }
-
-    /// Changes a session, unless another program has changed it since it was opened here.
-    fn change<T>(
-        &self,
-        id: &str,
-        work: impl FnOnce(&mut Session, u64) -> T,
-    ) -> Result<T, StoreError> {
-        self.run(self.sessions.change(id, work))
-    }
-
-    fn run<T>(&self, work: impl Future<Output = T>) -> T {
-        self.runtime.block_on(work)
     }
 }
 
@@ -111,7 +97,7 @@ impl SessionDatabase for Database {
         let mut ids: Vec<String> = Vec::new();
         loop {
             let page = self.store.list(ids.last().map(String::as_str), PAGE);
-            let page = self.run(page).map_err(|error| cli_error(&self.file, &error))?;
+            let page = self.runtime.block_on(page).map_err(|it| cli_error(&self.file, &it))?;
             let is_last = page.len() < PAGE;
             ids.extend(page.into_iter().map(|head| head.session));
             if is_last {
@@ -130,8 +116,8 @@ impl SessionDatabase for Database {
 
     fn replace(&self, id: &str, _: &dyn Document, after: &dyn Document) -> Result<(), NotReplaced> {
         let edit = after.edit().expect("it was made of what is stored");
-        let changed = self.change(id, |session, now| edit.make(session, now));
-        let changed = changed.map_err(|error| NotReplaced {
+        let change = self.sessions.change(id, |session, now| edit.make(session, now));
+        let changed = self.runtime.block_on(change).map_err(|error| NotReplaced {
             cli_error: cli_error(&self.file, &error),
             is_uncertain: error.kind() == StoreErrorKind::Uncertain,
         })?;
@@ -139,12 +125,12 @@ impl SessionDatabase for Database {
     }
 
     fn checkpoint(&self, id: &str) -> Result<String, CliError> {
-        let made = self.change(id, |session, now| {
+        let make = self.sessions.change(id, |session, now| {
             let made = session.checkpoint(Operation::Manual, now).id;
             // No operation is running after it, so no failure will roll back to it automatically.
             session.commit(&made, now).map(|()| made.into())
         });
-        Ok(made.map_err(|error| cli_error(&self.file, &error))??)
+        Ok(self.runtime.block_on(make).map_err(|error| cli_error(&self.file, &error))??)
     }
 }
 

@@ -91,7 +91,7 @@ impl End {
 }
 
 /// A planned repair.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) acts: Vec<FileAction>,
     pub(crate) losses: Vec<FileLoss>,
@@ -119,17 +119,20 @@ fn doubt(changed: Option<usize>, answer: Option<usize>) -> Option<String> {
     })
 }
 
-/// Why the repair of a session of this form would be a guess, if the result would be read as another.
-fn other_form(form: Form, other: Form) -> String {
-    format!(
-        "only what the repair would change identifies the form {form}: the repaired session would \
-         be read as {other}, and is not valid in both"
-    )
-}
-
-/// Refuses a repair that would be a guess, for this reason: nothing is planned.
-fn refuse_guess(doubt: Option<String>) -> Result<(), NotJudged> {
-    let Some(reason) = doubt else { return Ok(()) };
+/// Refuses a repair that would be a guess, for this reason, or since the result would be read as another form than this:
+/// nothing is planned.
+fn refuse_guess(
+    doubt: Option<String>,
+    form: Form,
+    other: impl FnOnce() -> Option<Form>,
+) -> Result<(), NotJudged> {
+    let of_form = |other| {
+        format!(
+            "only what the repair would change identifies the form {form}: the repaired session would \
+             be read as {other}, and is not valid in both"
+        )
+    };
+    let Some(reason) = doubt.or_else(|| other().map(of_form)) else { return Ok(()) };
     let help = "nothing was changed; check names what is wrong, and rollback --before-fault goes back \
                 to before it";
     Err(NotJudged::new(reason, help))

@@ -20,7 +20,9 @@ const NAMED: usize = 5;
 
 /// The result for a file.
 pub(crate) trait Outcome: Serialize {
-    fn verdict(&self) -> Verdict;
+    fn verdict(&self) -> Verdict {
+        Verdict::Clean
+    }
 
     /// The `status` in its JSON.
     fn status(&self) -> &'static str {
@@ -28,11 +30,16 @@ pub(crate) trait Outcome: Serialize {
     }
 
     /// Writes it for display.
-    fn show(&self, target: &Target, out: &mut String);
+    fn show(&self, _target: &Target, _out: &mut String) {}
 
     /// The suggested next command, for display.
-    fn next(&self, target: &Target) -> Option<String>;
+    fn next(&self, _target: &Target) -> Option<String> {
+        None
+    }
 }
+
+/// A session was printed: nothing else is said of it.
+impl Outcome for () {}
 
 /// The version of the report; `schemas/session-report.schema.json` describes it.
 const VERSION: u32 = 1;
@@ -138,13 +145,6 @@ pub(crate) fn each<T: Outcome>(
     tally.worst
 }
 
-/// A file that the user named is reported as not judged.
-fn no_session(what: &str) -> NotJudged {
-    let help = "it is left as it is; give an array of messages, a request with messages, an agent's \
-                JSON lines, or a database of tr-integrity's";
-    NotJudged::new(format!("it is no session: {what}"), help)
-}
-
 impl Tally {
     fn sessions(&self) -> usize {
         self.sessions.iter().sum()
@@ -157,7 +157,12 @@ impl Tally {
 
     fn failed(&mut self, target: &Target, failure: Failure, is_named: bool) {
         match failure {
-            Failure::NoSession(what) if is_named => self.not_judged(target, &no_session(&what)),
+            // A file that the user named is reported as not judged.
+            Failure::NoSession(what) if is_named => {
+                let help = "it is left as it is; give an array of messages, a request with messages, \
+                            an agent's JSON lines, or a database of tr-integrity's";
+                self.not_judged(target, &NotJudged::new(format!("it is no session: {what}"), help));
+            }
             Failure::NoSession(reason) => self.skip(&target.file, &reason),
             Failure::NotJudged(why) => self.not_judged(target, &why),
             Failure::CliError(cli_error) => self.unreadable(target, &cli_error),

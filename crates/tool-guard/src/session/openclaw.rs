@@ -94,11 +94,10 @@ impl OpenClaw {
         if !may_be(&file) {
             return Ok(None);
         }
-        let Ok(connection) = opened(&file) else { return Ok(None) };
-        let version = "SELECT schema_version FROM schema_meta WHERE role = 'agent'";
-        let Ok(version) = connection.query_row(version, [], |row| row.get::<_, i64>(0)) else {
-            return Ok(None);
-        };
+        let sql = "SELECT schema_version FROM schema_meta WHERE role = 'agent'";
+        let version =
+            opened(&file).and_then(|it| it.query_row(sql, [], |row| row.get::<_, i64>(0)));
+        let Ok(version) = version else { return Ok(None) };
         if version != VERSION {
             let what = format!("has tables of OpenClaw's version {version}; known is {VERSION}");
             let help = "update tool-guard, or OpenClaw; nothing was read";
@@ -181,7 +180,19 @@ impl OpenClaw {
     }
 
     fn cli_error(&self, error: &rusqlite::Error) -> CliError {
-        cli_error(&self.file, error)
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                held(&writer_of(&self.file).unwrap_or_else(|| "another program".into()))
+            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => CliError::new(
+                format!("is a damaged database ({error})"),
+                "put a backup in its place",
+            ),
+            _ => CliError::new(
+                format!("cannot be read or written: {error}; it is as it was"),
+                "look at the file and at the disk, and run the command again",
+            ),
+        }
     }
 }
 
@@ -279,19 +290,4 @@ pub(super) fn columns(file: &Path) -> rusqlite::Result<Vec<String>> {
 fn held(by: &str) -> CliError {
     let what = format!("{by} has the database open; nothing was changed");
     CliError::new(what, "stop it (openclaw gateway stop), and run the command again")
-}
-
-fn cli_error(file: &Path, error: &rusqlite::Error) -> CliError {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            held(&writer_of(file).unwrap_or_else(|| "another program".into()))
-        }
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            CliError::new(format!("is a damaged database ({error})"), "put a backup in its place")
-        }
-        _ => CliError::new(
-            format!("cannot be read or written: {error}; it is as it was"),
-            "look at the file and at the disk, and run the command again",
-        ),
-    }
 }

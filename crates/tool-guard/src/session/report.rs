@@ -10,9 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt::{self, Write as _};
 use tr_core::printable;
-use tr_transcript::{
-    FileAction, FileActionKind, FileFinding, FileForm, Finding, Severity, SkipReason,
-};
+use tr_transcript::{FileActionKind, FileFinding, FileForm, Finding, Severity, SkipReason};
 
 /// How many findings of a file, or lines of a plan, are displayed.
 pub(crate) const SHOWN: usize = 20;
@@ -166,14 +164,6 @@ impl Found {
             }
             (None, _) => damage(&self.fault).into(),
         }
-    }
-}
-
-/// How many removed bytes may have held content.
-pub(crate) fn may_lose(action: &FileAction) -> u64 {
-    match action.action {
-        FileActionKind::DropBytes { length, why } if !why.says_nothing() => length,
-        _ => 0,
     }
 }
 

@@ -68,19 +68,11 @@ impl Source {
         Ok((document.about(), document.health()))
     }
 
-    /// How many other names the session's file has (hard links).
-    pub(crate) fn other_names(&self) -> u64 {
-        match self {
-            Self::File(file, _) => file.other_names(),
-            Self::Stored(_) => 0,
-        }
-    }
-
     /// The checkpoints of the session.
     pub(crate) fn checkpoints(&self, content: &dyn Document) -> Result<Kept, CliError> {
         match self {
             Self::File(file, _) => sidecar::read(file),
-            Self::Stored(_) => Ok(Kept::of_session(content.checkpoints())),
+            Self::Stored(_) => Ok(Kept { checkpoints: content.checkpoints(), ..Kept::default() }),
         }
     }
 

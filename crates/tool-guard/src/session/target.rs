@@ -182,7 +182,9 @@ pub(crate) fn entries(path: &Path, is_check: bool) -> Vec<Entry> {
         return entries;
     }
     let missing = path.symlink_metadata().err().filter(|it| it.kind() == io::ErrorKind::NotFound);
-    let (Some(missing), Some(id)) = (missing, path.to_str().filter(|id| is_id(id))) else {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_id = |text: &&str| text.len() >= SHORTEST && text.chars().all(is_part);
+    let (Some(missing), Some(id)) = (missing, path.to_str().filter(is_id)) else {
         return vec![Entry::Named(path.into(), None)];
     };
     let found = of_id(id);
@@ -196,11 +198,6 @@ pub(crate) fn entries(path: &Path, is_check: bool) -> Vec<Entry> {
         return refuse(what, format!("name one: {}", self::named(&named)));
     }
     found.into_iter().map(|(file, id)| Entry::Named(file, id)).collect()
-}
-
-fn is_id(text: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    text.len() >= SHORTEST && text.chars().all(is_part)
 }
 
 /// The agents' sessions whose ids begin with `id`: their files, and the ids of those in databases.

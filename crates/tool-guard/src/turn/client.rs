@@ -167,23 +167,7 @@ impl Client {
         self.server.end();
         self.server.ended().await
     }
-}
 
-impl Drop for Pending {
-    fn drop(&mut self) {
-        if let Some(id) = self.id {
-            self.client.note(jsonrpc::cancellation(id, "the call is over"));
-        }
-    }
-}
-
-/// The params of `initialize`, from a client of this name.
-pub(crate) fn hello(name: &str) -> Value {
-    let info = json!({ "name": name, "version": env!("CARGO_PKG_VERSION") });
-    json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info })
-}
-
-impl Client {
     /// Calls a tool.
     pub(crate) fn call(
         &self,
@@ -206,4 +190,18 @@ impl Client {
             Ok(answer::judged(guessed::of_line(&line), call.manifest()))
         }
     }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.client.note(jsonrpc::cancellation(id, "the call is over"));
+        }
+    }
+}
+
+/// The params of `initialize`, from a client of this name.
+pub(crate) fn hello(name: &str) -> Value {
+    let info = json!({ "name": name, "version": env!("CARGO_PKG_VERSION") });
+    json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info })
 }

@@ -14,21 +14,13 @@ use tr_core::{
 };
 use tr_turn::{Plan, Report};
 
-/// A call that was made.
-#[derive(Debug)]
-struct StartedCall {
-    key: Key,
-    /// It has ended, and its end is not recorded.
-    is_unrecorded: bool,
-}
-
 /// Assigns the calls of a turn their keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     client: Client,
     run: Option<Box<str>>,
     /// The records of the calls that were made, by their names.
-    made: Arc<Mutex<BTreeMap<Box<str>, StartedCall>>>,
+    made: Arc<Mutex<BTreeMap<Box<str>, Key>>>,
     /// By which a person settles a record.
     command: RecordsCommand,
 }
@@ -62,7 +54,7 @@ impl Keys {
         if effect == Effect::Mutating
             && let Some(name) = name_of(&call)
         {
-            lock(&self.made).insert(name.into(), StartedCall { key, is_unrecorded: false });
+            lock(&self.made).insert(name.into(), key);
         }
         let parts = &mut call.parts_mut().idempotency;
         parts.id = Some(DedupeKey { key, digest });
@@ -70,24 +62,17 @@ impl Keys {
         call
     }
 
-    /// Registers which ends the store does not have, after all calls have ended.
-    pub(crate) fn look(&self, store: &StoreHandle<ToolOutcome>) {
-        for made in lock(&self.made).values_mut() {
-            made.is_unrecorded = store.is_unrecorded(&made.key);
-        }
-    }
-
-    /// The calls whose ends are not recorded, as text; empty if there are none.
-    pub(crate) fn unrecorded(&self) -> String {
+    /// The calls whose ends this store does not have, as text, after all calls have ended; empty if there are none.
+    pub(crate) fn unrecorded(&self, store: &StoreHandle<ToolOutcome>) -> String {
         let made = lock(&self.made);
-        let unrecorded = made.iter().filter(|(_, made)| made.is_unrecorded);
-        let line = |name: &str, made: &StartedCall| {
-            let (short, command) = (short_id(&made.key), &self.command);
+        let unrecorded = made.iter().filter(|(_, key)| store.is_unrecorded(key));
+        let line = |name: &str, key: &Key| {
+            let (short, command) = (short_id(key), &self.command);
             format!(
                 "tool-guard: the end of {name} is not recorded [record {short}]: once the records can be written, run {command} settle {short} done, or did-not-run, as the trace says; until then a repeat of the call is refused\n"
             )
         };
-        unrecorded.map(|(name, made)| line(name, made)).collect()
+        unrecorded.map(|(name, key)| line(name, key)).collect()
     }
 
     /// The calls that a person has to settle, as text; empty if every call's end is known.
@@ -95,7 +80,7 @@ impl Keys {
         let made = lock(&self.made);
         let unknown = report.calls.iter().filter(|call| call.ran == Ran::Unknown);
         let line = |name: &str| {
-            let (short, command) = (short_id(&made.get(name)?.key), &self.command);
+            let (short, command) = (short_id(made.get(name)?), &self.command);
             Some(format!(
                 "{name} may have run [record {short}]: find out whether it did, then run {command} settle {short} done, or did-not-run\n"
             ))

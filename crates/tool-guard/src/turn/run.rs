@@ -119,8 +119,8 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(store) = store {
         store.close().await;
     }
-    let report = match report {
-        Ok(report) => report,
+    let (report, unrecorded) = match report {
+        Ok(ended) => ended,
         Err(error) => return unusable(&error),
     };
     let trace = if options.json { report.trace.to_json_lines() } else { report.trace.to_string() };
@@ -130,7 +130,7 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
             .context("the calls were made, but --results cannot be written")?;
     }
     printed.context("the calls were made, but the trace cannot be printed")?;
-    eprint!("{}", printable_lines(&keys.unrecorded()));
+    eprint!("{}", printable_lines(&unrecorded));
     let is_repeatable = report.is_repeatable();
     let code = match report.is_complete() {
         true => 0,
@@ -177,7 +177,8 @@ fn builder(config: &Config) -> Builder {
         .idempotency(|layer| timed(layer, &config.idempotency))
 }
 
-/// Runs the plan over `client`'s tools. A signal cancels the calls that have not ended.
+/// Runs the plan over `client`'s tools; returns which ends are not recorded, too, as text. A signal cancels the calls
+/// that have not ended.
 async fn play(
     client: &Client,
     effects: &Effects,
@@ -186,7 +187,7 @@ async fn play(
     catalog: ToolCatalog,
     keys: &Keys,
     records: Records,
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<(Report, String)> {
     let names = effects.listed().map(|tool| tool.tool.name().to_owned());
     let plan = keys.plan(Plan::from_json(plan, &Tools::any().catalog(catalog).offered(names))?);
     let recorder = Recorder::default();
@@ -209,10 +210,8 @@ async fn play(
         tokio::select! {
             biased;
             report = &mut turn => {
-                if let Some(store) = stack.records().in_store() {
-                    keys.look(&store);
-                }
-                return Ok(report);
+                let store = stack.records().in_store();
+                return Ok((report, store.map_or_else(String::new, |it| keys.unrecorded(&it))));
             }
             _ = interrupted.recv() => canceller.cancel_turn(),
             _ = terminated.recv() => canceller.cancel_turn(),
@@ -243,18 +242,14 @@ fn completed(catalog: &ToolCatalog, effects: &Effects) -> anyhow::Result<ToolCat
     Ok(ToolCatalog::new(all)?.with_undeclared_effect(catalog.undeclared_effect()))
 }
 
-/// Replaces the file's content, if it is no pipe.
+/// Replaces the file's content, if it is no pipe, with the results by the calls' names, as the tools wrote them.
 fn write_results(mut file: File, report: &Report) -> io::Result<()> {
     if file.metadata()?.is_file() {
         file.set_len(0)?;
     }
-    file.write_all(results(report).as_bytes())
-}
-
-/// The results by the calls' names, as the tools wrote them.
-fn results(report: &Report) -> String {
     let results = report.calls.iter().filter_map(|call| Some((call, call.content()?)));
     let members =
         results.map(|(call, content)| format!("  {}: {}", Value::from(&*call.name), content.get()));
-    format!("{{\n{}\n}}\n", members.collect::<Vec<_>>().join(",\n"))
+    let results = format!("{{\n{}\n}}\n", members.collect::<Vec<_>>().join(",\n"));
+    file.write_all(results.as_bytes())
 }

@@ -7,7 +7,7 @@ use crate::{
         report::{About, head},
         sidecar::{self, Checkpoint},
         source::Source,
-        target::{InDatabase, Target},
+        target::Target,
         verdict::{Failure, NotJudged, Verdict},
     },
     terminal::{BAD, DIM, GOOD, TITLE, count, quoted},
@@ -63,7 +63,12 @@ pub(crate) fn checkpoints(
         (_, false) => None,
         (Source::File(file, _), true) => Some(make_beside(file, &*content, note)?),
         (Source::Stored(stored), true) => {
-            let made = make_in(stored, note)?;
+            if note.is_some() {
+                let what = "is in a database, which has no place for a note";
+                let help = "leave --note out, and write the id down instead";
+                return Err(CliError::new(what, help).into());
+            }
+            let made = stored.database.checkpoint(&stored.id)?;
             content = source.content()?;
             Some(made)
         }
@@ -104,20 +109,7 @@ fn make_beside(
     Ok(made.id)
 }
 
-/// Makes a checkpoint in a database.
-fn make_in(stored: &InDatabase, note: Option<&String>) -> Result<String, CliError> {
-    if note.is_some() {
-        let what = "is in a database, which has no place for a note";
-        return Err(CliError::new(what, "leave --note out, and write the id down instead"));
-    }
-    stored.database.checkpoint(&stored.id)
-}
-
 impl Outcome for Listed {
-    fn verdict(&self) -> Verdict {
-        Verdict::Clean
-    }
-
     fn show(&self, target: &Target, out: &mut String) {
         head(target, &self.about, Verdict::Clean, out);
         let width =

@@ -1,12 +1,7 @@
 //! `tool-guard session export`: prints a session.
 use crate::{
     files::CliError,
-    session::{
-        each::Outcome,
-        source::Source,
-        target::Target,
-        verdict::{Failure, Verdict},
-    },
+    session::{source::Source, target::Target, verdict::Failure},
     terminal::print,
 };
 
@@ -17,17 +12,4 @@ pub(crate) fn export(target: &Target) -> Result<(), Failure> {
         CliError::new(format!("cannot be printed: {error}"), "look at where the output goes")
     })?;
     Ok(())
-}
-
-/// It was printed.
-impl Outcome for () {
-    fn verdict(&self) -> Verdict {
-        Verdict::Clean
-    }
-
-    fn show(&self, _: &Target, _: &mut String) {}
-
-    fn next(&self, _: &Target) -> Option<String> {
-        None
-    }
 }

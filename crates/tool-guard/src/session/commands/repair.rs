@@ -10,7 +10,7 @@ use crate::{
         document::{Document, Planned},
         each::Outcome,
         options::How,
-        report::{About, Form, Health, SHOWN, head, location, may_lose, more, say},
+        report::{About, Form, Health, SHOWN, head, location, more, say},
         target::Target,
         verdict::{Failure, NotJudged, Verdict},
     },
@@ -62,14 +62,24 @@ pub(crate) fn repair(
     change(target, (write, "bak"), |_, content| {
         let mut planned = content.plan(how.repair())?;
         let refused = refusal(content, &mut planned).filter(|_| !force);
-        if let Some(refusal) = refused.as_ref().filter(|_| write) {
-            return Err(refused_to(refusal, how, target).into());
+        let refused = refused.map(|refusal| refused_to(&refusal, how, target));
+        if let Some(CliError { what, help }) = refused.as_ref().filter(|_| write) {
+            let what = format!("is not repaired, and is as it was: {what}");
+            return Err(CliError::new(what, help).into());
         }
-        let refused = refused.as_ref().map(why);
         let after = planned.after.as_deref().unwrap_or(content);
         let remaining = after.health();
-        if !force && let Some(why) = unjudged(&planned, &remaining, how, target) {
-            return Err(why.into());
+        if !force
+            && !planned.acts.is_empty()
+            && let Some(why) = remaining.not_judged()
+        {
+            let (target, flags) = (target.argument(), how.flags());
+            let help = format!(
+                "nothing was changed; to see the repair, run: tool-guard session diff{flags} {target}; to \
+                 repair what is understood, with a backup, and leave the rest unchanged, run: tool-guard \
+                 session repair{flags} --write --force {target}"
+            );
+            return Err(NotJudged { help, ..why }.into());
         }
         let name = target.file.file_name().unwrap_or_default().to_string_lossy();
         let extracted = match folder {
@@ -84,25 +94,13 @@ pub(crate) fn repair(
             losses: planned.losses,
             messages_after,
             bytes_after,
-            refused,
+            refused: refused.map(|why| why.what),
             extracted,
             thinking,
             remaining,
         };
         Ok((planned.after, said))
     })
-}
-
-/// Why the repair is not written: its result could not be judged.
-fn unjudged(planned: &Planned, remaining: &Health, how: How, target: &Target) -> Option<NotJudged> {
-    let why = remaining.not_judged().filter(|_| !planned.acts.is_empty())?;
-    let (target, flags) = (target.argument(), how.flags());
-    let help = format!(
-        "nothing was changed; to see the repair, run: tool-guard session diff{flags} {target}; to repair \
-         what is understood, with a backup, and leave the rest unchanged, run: tool-guard session \
-         repair{flags} --write --force {target}"
-    );
-    Some(NotJudged { help, ..why })
 }
 
 /// Whether the repair may lose too much; also adds the extended records to the actions.
@@ -118,38 +116,38 @@ fn refusal(content: &dyn Document, planned: &mut Planned) -> Option<Refusal> {
     balance::refusal(&balance, planned.dropped, content.about().bytes)
 }
 
-/// The error text of a refusal.
-fn why(refusal: &Refusal) -> String {
+/// What a refused repair would do, and what to do instead.
+fn refused_to(refusal: &Refusal, how: How, target: &Target) -> CliError {
+    let (target, flags) = (target.argument(), how.flags());
     match refusal {
         Refusal::Unreported(lines) => {
             let named: Vec<_> = lines.iter().take(NAMED).map(u64::to_string).collect();
             let more = if lines.len() > NAMED { ", …" } else { "" };
             let lost = count(lines.len() as u64, "record");
-            format!("it would lose {lost} that it does not report: {}{more}", named.join(", "))
+            let named = named.join(", ");
+            CliError::new(
+                format!("it would lose {lost} that it does not report: {named}{more}"),
+                format!(
+                    "this is a fault of tool-guard: please report it. See what would change: tool-guard \
+                     session diff{flags} {target}; --force writes it all the same, with a backup"
+                ),
+            )
         }
         Refusal::Bytes { out, of } => {
             let percent = out.saturating_mul(100).div_ceil((*of).max(1));
             let out = count(*out, "byte");
-            format!("it would take out {out} that are no whole record, {percent} % of the file")
+            CliError::new(
+                format!(
+                    "it would take out {out} that are no whole record, {percent} % of the file"
+                ),
+                format!(
+                    "see what goes: tool-guard session diff{flags} {target}; if you can do without it: \
+                     tool-guard session repair{flags} --write --force {target}, which keeps the old file \
+                     beside the new one"
+                ),
+            )
         }
     }
-}
-
-fn refused_to(refusal: &Refusal, how: How, target: &Target) -> CliError {
-    let target = target.argument();
-    let flags = how.flags();
-    let help = match refusal {
-        Refusal::Unreported(_) => format!(
-            "this is a fault of tool-guard: please report it. See what would change: tool-guard \
-             session diff{flags} {target}; --force writes it all the same, with a backup"
-        ),
-        Refusal::Bytes { .. } => format!(
-            "see what goes: tool-guard session diff{flags} {target}; if you can do without it: \
-             tool-guard session repair{flags} --write --force {target}, which keeps the old file \
-             beside the new one"
-        ),
-    };
-    CliError::new(format!("is not repaired, and is as it was: {}", why(refusal)), help)
 }
 
 /// Displays the actions and losses of a repair.
@@ -158,7 +156,12 @@ fn show_plan(acts: &[FileAction], losses: &[FileLoss], target: &Target, out: &mu
         let _ = writeln!(out, "  {}  {}", location(target, act.line), say(&act.action));
     }
     more(acts.len() as u64, "change", out);
-    let dropped: u64 = acts.iter().map(may_lose).sum();
+    // What may have held content.
+    let dropped = acts.iter().map(|act| match act.action {
+        FileActionKind::DropBytes { length, why } if !why.says_nothing() => length,
+        _ => 0,
+    });
+    let dropped: u64 = dropped.sum();
     if dropped > 0 {
         let bytes = count(dropped, "byte");
         let _ = writeln!(
@@ -204,7 +207,8 @@ impl Outcome for Change<Repaired> {
             let _ = writeln!(out, "  {GOOD}kept:{GOOD:#} {}", printable(&file));
         }
         if let Some(thinking) = &said.thinking {
-            let _ = writeln!(out, "  {WARN}{}{WARN:#}", thinking.show(target));
+            let at = location(target, thinking.line);
+            let _ = writeln!(out, "  {WARN}{at}  {}{WARN:#}", thinking.what);
         }
         said.remaining.show_remaining(target, out);
         if !said.repairs.is_empty() {
@@ -226,7 +230,7 @@ impl Outcome for Change<Repaired> {
 
     fn next(&self, target: &Target) -> Option<String> {
         let said = &self.said;
-        if !self.is_planned() {
+        if !self.is_planned {
             // A repair cannot fix what remains.
             let is_left = said.repairs.is_empty() && !said.remaining.is_valid();
             return is_left.then(|| target.go_back());
@@ -277,11 +281,6 @@ impl Thinking {
             .filter(|(_, record)| named.find(record).is_some() && has_thought(record, of_pi));
         let (at, _) = thoughts.next()?;
         Some(Self { line: before.line_of(at), what: THINKING })
-    }
-
-    /// For display.
-    fn show(&self, target: &Target) -> String {
-        format!("{}  {}", location(target, self.line), self.what)
     }
 }
 

@@ -76,7 +76,7 @@ impl Outcome for Change<Reset> {
 
     fn next(&self, target: &Target) -> Option<String> {
         let target = target.argument();
-        self.is_planned()
+        self.is_planned
             .then(|| format!("Do it:  tool-guard session reset --archive --write {target}"))
     }
 }

@@ -115,7 +115,7 @@ impl Outcome for Change<RolledBack> {
             None => "--before-fault".to_owned(),
         };
         let target = target.argument();
-        self.is_planned()
+        self.is_planned
             .then(|| format!("Do it:  tool-guard session rollback {to} --write {target}"))
     }
 }

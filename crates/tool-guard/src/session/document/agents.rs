@@ -131,10 +131,7 @@ pub(super) fn refuse_lines(file: &File) -> Result<(), Failure> {
             }
         }
     }
-    envelope.names().as_deref().map_or(Ok(()), refuse_envelope)
-}
-
-fn refuse_envelope(names: &str) -> Result<(), Failure> {
+    let Some(names) = envelope.names() else { return Ok(()) };
     let help = "it may be a log, and the program that wrote it is not known here; to have its \
                 messages judged, check a copy with nothing but them";
     let reason = format!("each line has members that no message has: {names}");

@@ -1,5 +1,5 @@
 //! A session of JSON lines, as harnesses keep them.
-use super::{Document, End, Numbered, Planned, agents, doubt, other_form, refuse_guess};
+use super::{Document, End, Numbered, Planned, agents, doubt, refuse_guess};
 use crate::{
     files::{CliError, File},
     session::{
@@ -89,21 +89,6 @@ impl JsonLines {
         self.report.get_or_init(|| report(&self.bytes, &self.closer()))
     }
 
-    /// Parses all records for edits.
-    fn file(&self) -> SessionFile {
-        SessionFile::read(&*self.bytes)
-    }
-
-    /// The session truncated to its first `len` bytes.
-    fn beginning(&self, len: usize) -> Self {
-        Self::new(self.bytes[..len].to_vec())
-    }
-
-    /// Its findings if it is read as this form.
-    fn health_as(&self, form: FileForm) -> Health {
-        health(&report(&self.bytes, &self.closer().form(form)))
-    }
-
     /// Whether skipped bytes hold no content: NULs, raw line breaks, and the last record if the agent died while
     /// writing it.
     fn may_go(&self, skipped: &Skipped) -> bool {
@@ -116,8 +101,9 @@ impl JsonLines {
     /// The form of the repaired session, if it is another one, and `after` is invalid in one of the two.
     fn invalid_other_form(&self, after: &Self) -> Option<Form> {
         let (before, form) = (self.report().form, after.report().form);
-        let is_invalid = |health: &Health| health.verdict() != Verdict::Clean;
-        (before != form && [after.health(), after.health_as(before)].iter().any(is_invalid))
+        let as_before = || report(&after.bytes, &after.closer().form(before));
+        let is_invalid = |report: &FileReport| health(report).verdict() != Verdict::Clean;
+        (before != form && (is_invalid(after.report()) || is_invalid(&as_before())))
             .then_some(Form::Lines(form))
     }
 }
@@ -170,10 +156,17 @@ impl Document for JsonLines {
         let dropped = plan.dropped.iter().map(|dropped| dropped.skipped);
         let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
         let doubt = doubt(plan.changed_unknown, plan.doubtful_answer);
-        let doubt = doubt.or_else(|| plan.named_elsewhere.map(named_elsewhere));
+        let doubt = doubt.or_else(|| {
+            let (line, id) = plan.named_elsewhere?;
+            Some(format!(
+                "line {line} mentions the call {}, which has no result, in an unknown form: its \
+                 outcome cannot be called unknown",
+                printable(&id)
+            ))
+        });
         let after = plan.after.map(Self::new);
         let other = || after.as_ref().and_then(|after| self.invalid_other_form(after));
-        refuse_guess(doubt.or_else(|| Some(other_form(self.about().form, other()?))))?;
+        refuse_guess(doubt, self.about().form, other)?;
         Ok(Planned {
             acts: plan.actions,
             losses: plan.losses,
@@ -192,7 +185,7 @@ impl Document for JsonLines {
         let mut at = usize::try_from(fault.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         at = at.min(self.bytes.len());
         loop {
-            let beginning = self.beginning(at);
+            let beginning = Self::new(self.bytes[..at].to_vec());
             if beginning.health().is_valid() && beginning.report().pending.is_empty() {
                 return Box::new(beginning);
             }
@@ -203,7 +196,7 @@ impl Document for JsonLines {
 
     /// The end of the last record and its line break.
     fn end(&self) -> Option<End> {
-        let end = Some(self.file().end()).filter(|end| end.records > 0)?;
+        let end = Some(SessionFile::read(&*self.bytes).end()).filter(|end| end.records > 0)?;
         Some(End::of(&self.bytes[..usize::try_from(end.length).ok()?], Some(end.id)))
     }
 
@@ -215,31 +208,22 @@ impl Document for JsonLines {
 
     /// The header, and messages of the system.
     fn prompt(&self, _archive: bool) -> Box<dyn Document> {
-        let mut file = self.file();
+        let mut file = SessionFile::read(&*self.bytes);
         file.reset();
         Box::new(Self::new(file.to_bytes()))
     }
 
     fn turns(&self, most: usize) -> Vec<FileCheckpoint> {
-        let (file, end) = (self.file(), self.bytes.len() as u64);
+        let (file, end) = (SessionFile::read(&*self.bytes), self.bytes.len() as u64);
         let turns = file.checkpoints().filter(|turn| turn.messages > 0 && turn.length < end);
         turns.take(most).collect()
     }
 
     fn at_turn(&self, id: &str) -> Result<Box<dyn Document>, CheckpointError> {
-        let mut file = self.file();
+        let mut file = SessionFile::read(&*self.bytes);
         file.rollback(id)?;
         Ok(Box::new(Self::new(file.to_bytes())))
     }
-}
-
-/// Why a repair would be a guess that calls an outcome unknown of which this line may say something.
-fn named_elsewhere((line, id): (u64, Box<str>)) -> String {
-    format!(
-        "line {line} mentions the call {}, which has no result, in an unknown form: its outcome \
-         cannot be called unknown",
-        printable(&id)
-    )
 }
 
 /// The first line that was too long to be read.
@@ -338,9 +322,6 @@ fn health(report: &FileReport) -> Health {
 /// Smaller files need no progress bar.
 const LARGE: u64 = 64 << 20;
 
-/// The bar moves after this many bytes: that takes a look at the clock.
-const STEP: u64 = 1 << 20;
-
 /// Works through `bytes`, under a bar on standard error if they are many; hidden unless that is a
 /// terminal. What is given to `work` moves the bar; it counts from the beginning.
 fn under_bar<T>(bytes: u64, work: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
@@ -350,13 +331,7 @@ fn under_bar<T>(bytes: u64, work: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
     let style = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} left");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(bytes).with_style(style);
-    let mut next = 0;
-    let result = work(&mut |done| {
-        if done >= next {
-            bar.set_position(done);
-            next = done.saturating_add(STEP);
-        }
-    });
+    let result = work(&mut |done| bar.set_position(done));
     bar.finish_and_clear();
     result
 }

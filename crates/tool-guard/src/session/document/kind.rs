@@ -68,13 +68,15 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
     type Object = BTreeMap<String, Option<IgnoredAny>>;
     let has_none =
         |object: &Object| !LISTS.iter().any(|name| matches!(object.get(*name), Some(Some(_))));
+    // As far as it is examined.
+    let is_one_line = || memchr::memchr(b'\n', head.trim_ascii_end()).is_none();
     let reading = |error| CliError::reading(&source.real, &error);
     let open = source.rewound()?;
     io::copy(&mut open.take(mark), &mut io::sink()).map_err(reading)?;
     let mut values = serde_json::Deserializer::from_reader(BufReader::new(open));
     match Object::deserialize(&mut values) {
         // A single object over several lines is not JSON lines.
-        Ok(object) if has_none(&object) && values.end().is_ok() && !is_one_line(head) => {
+        Ok(object) if has_none(&object) && values.end().is_ok() && !is_one_line() => {
             Err(Failure::NoSession("there are no messages in it".into()))
         }
         Ok(object) if has_none(&object) => Ok(Kind::JsonLines),
@@ -88,11 +90,6 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
         }
         Err(_) => Ok(Kind::JsonLines),
     }
-}
-
-/// Whether the examined bytes have only one line.
-fn is_one_line(head: &[u8]) -> bool {
-    memchr::memchr(b'\n', head.trim_ascii_end()).is_none()
 }
 
 /// Whether an incomplete text began as a request: its first line is neither a record nor a torn

@@ -1,5 +1,5 @@
 //! A session whose messages are one JSON text: an array of messages or a request in a file, or a session of a database.
-use super::{Document, End, Numbered, Planned, doubt, other_form, refuse_guess};
+use super::{Document, End, Numbered, Planned, doubt, refuse_guess};
 use crate::session::{
     edit::Edit,
     report::{About, Form, Found, Health},
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use tr_integrity::{ResetOptions, Session};
 use tr_transcript::{
     ActionKind, CheckpointError, FileAction, FileActionKind, FileLoss, Finding, Format, Loss,
-    Repair, RepairAction, RepairPlan, Transcript, Validator,
+    Repair, RepairAction, Transcript, Validator,
 };
 
 /// A session whose messages are one JSON text.
@@ -79,11 +79,6 @@ impl Messages {
         self.changed(edit).expect("only a rollback to a checkpoint can be refused")
     }
 
-    /// The first `len` messages, and the text around them.
-    fn first(&self, len: usize) -> Self {
-        self.with(Edit::Truncate(len))
-    }
-
     /// The form as which it would be read from its file, if that is another one than `self` has, and
     /// it is invalid in that.
     fn invalid_other_form(&self) -> Option<Form> {
@@ -99,26 +94,6 @@ impl Messages {
     fn line(&self, message: usize) -> Option<u64> {
         let Of::File { places, .. } = &self.of else { return None };
         Some(places.get(message).or(places.last()).map_or(1, |(line, _)| *line))
-    }
-
-    /// What a plan does.
-    fn planned(&self, plan: &RepairPlan) -> Planned {
-        let mut reported = BTreeSet::new();
-        let act = |(action, at): (&RepairAction, usize)| {
-            reported.insert(at as u64);
-            if action.action == ActionKind::JoinMessages {
-                // The message before it is merged into it.
-                let before = (0..at as u64).rfind(|before| !reported.contains(before));
-                reported.extend(before);
-            }
-            FileAction { line: self.line(at), action: FileActionKind::Message(action.clone()) }
-        };
-        let acts = plan.actions().iter().zip(plan.places()).map(act).collect();
-        reported.extend(plan.losses().iter().map(|lost| lost.message_index as u64));
-        let lose =
-            |loss: &Loss| FileLoss { line: self.line(loss.message_index), loss: loss.clone() };
-        let losses = plan.losses().iter().map(lose).collect();
-        Planned { acts, losses, reported, ..Planned::default() }
     }
 }
 
@@ -169,16 +144,29 @@ impl Document for Messages {
 
     fn plan(&self, repair: Repair) -> Result<Planned, NotJudged> {
         let plan = repair.plan(self.transcript());
-        let planned = self.planned(&plan);
+        let mut reported = BTreeSet::new();
+        let act = |(action, at): (&RepairAction, usize)| {
+            reported.insert(at as u64);
+            if action.action == ActionKind::JoinMessages {
+                // The message before it is merged into it.
+                let before = (0..at as u64).rfind(|before| !reported.contains(before));
+                reported.extend(before);
+            }
+            FileAction { line: self.line(at), action: FileActionKind::Message(action.clone()) }
+        };
+        let acts: Vec<_> = plan.actions().iter().zip(plan.places()).map(act).collect();
+        reported.extend(plan.losses().iter().map(|lost| lost.message_index as u64));
+        let lose =
+            |loss: &Loss| FileLoss { line: self.line(loss.message_index), loss: loss.clone() };
+        let losses = plan.losses().iter().map(lose).collect();
         let after = self.with(Edit::Repair(repair));
         let (before, now) = (self.transcript(), after.transcript());
-        let doubt = match planned.acts.is_empty() {
+        let doubt = match acts.is_empty() {
             true => None,
             false => doubt(before.first_changed_unknown(now), before.first_doubtful_answer(now)),
         };
-        let other = || after.invalid_other_form();
-        refuse_guess(doubt.or_else(|| Some(other_form(self.about().form, other()?))))?;
-        Ok(Planned { after: Some(Box::new(after)), ..planned })
+        refuse_guess(doubt, self.about().form, || after.invalid_other_form())?;
+        Ok(Planned { acts, losses, reported, dropped: 0, after: Some(Box::new(after)) })
     }
 
     fn before_fault(&self) -> Box<dyn Document> {
@@ -193,7 +181,7 @@ impl Document for Messages {
                 clean = validator.len();
             }
         }
-        Box::new(self.first(clean))
+        Box::new(self.with(Edit::Truncate(clean)))
     }
 
     /// In a file, the end of the last message.
@@ -211,7 +199,7 @@ impl Document for Messages {
         let (_, end) = places.get(checkpoint.message_index.checked_sub(1)?)?;
         let holds = checkpoint.length == Some(*end as u64)
             && hash(&self.text.as_bytes()[..*end]) == checkpoint.content_hash;
-        holds.then(|| Box::new(self.first(checkpoint.message_index)) as _)
+        holds.then(|| Box::new(self.with(Edit::Truncate(checkpoint.message_index))) as _)
     }
 
     /// Only the system's prompt, and the text around it.

@@ -71,11 +71,6 @@ impl Kept {
         kept
     }
 
-    /// The checkpoints of a session in a database.
-    pub(crate) fn of_session(checkpoints: Vec<Checkpoint>) -> Self {
-        Self { checkpoints, ..Self::default() }
-    }
-
     /// The checkpoint with this id, with this point, or with this number at the end of its id; the
     /// last one if several match.
     pub(crate) fn get(&self, id: &str) -> Option<&Checkpoint> {
