@@ -280,8 +280,18 @@ fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
 fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Result<()> {
     let path = quoted(&plan.place.path);
     let _ = writeln!(out, "{}, {}: {path}", options.client.form().name, plan.place.scope.word());
-    for done in &plan.edited.servers {
-        let _ = writeln!(out, "  {}", printable(&said(done, options)));
+    let would = if options.dry_run { "would be " } else { "" };
+    for Done { title, line, what } in &plan.edited.servers {
+        let what = match what {
+            What::Guarded => format!("{would}guarded"),
+            What::AlreadyGuarded => "is guarded already".into(),
+            What::Repaired(path) => format!("{would}guarded by this program, in place of {path}"),
+            What::Left(why) => format!("is left as it is: {why}"),
+            What::Restored => format!("{would}restored, without the guard"),
+            What::NotGuarded => "has no guard".into(),
+            What::ByHand => "has a guard that was written by hand, and is left as it is".into(),
+        };
+        let _ = writeln!(out, "  {}", printable(&format!("{title} (line {line}): {what}")));
     }
     if plan.edited.text == plan.before {
         return Ok(());
@@ -338,19 +348,4 @@ fn forget(file: &Path, restored: &str, client: Client) -> bool {
         }
     }
     is_same
-}
-
-fn said(done: &Done, options: &Options) -> String {
-    let Done { title, line, what } = done;
-    let would = if options.dry_run { "would be " } else { "" };
-    let what = match what {
-        What::Guarded => format!("{would}guarded"),
-        What::AlreadyGuarded => "is guarded already".into(),
-        What::Repaired(path) => format!("{would}guarded by this program, in place of {path}"),
-        What::Left(why) => format!("is left as it is: {why}"),
-        What::Restored => format!("{would}restored, without the guard"),
-        What::NotGuarded => "has no guard".into(),
-        What::ByHand => "has a guard that was written by hand, and is left as it is".into(),
-    };
-    format!("{title} (line {line}): {what}")
 }

@@ -4,12 +4,7 @@ use super::{
     other_users::{OtherWriter, ROOT, is_foreign, other_writer_in},
 };
 use anyhow::{Context as _, bail};
-use std::{
-    fs::{self, Metadata},
-    io::Read as _,
-    os::unix::fs::MetadataExt as _,
-    path::Path,
-};
+use std::{fs, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
 
 const OTHERS: u32 = 0o007;
 const GROUP_WRITES: u32 = 0o020;
@@ -34,13 +29,7 @@ pub(crate) fn read_secret(path: &Path) -> anyhow::Result<String> {
         }
     }
     let open = open_regular(path).context("it cannot be read")?;
-    refuse_others(&open.metadata()?)?;
-    let mut text = String::new();
-    open.take(LONGEST).read_to_string(&mut text).context("it cannot be read")?;
-    Ok(text)
-}
-
-fn refuse_others(found: &Metadata) -> anyhow::Result<()> {
+    let found = open.metadata()?;
     let (owner, mode) = (found.uid(), found.mode());
     if is_foreign(owner) {
         bail!("it belongs to user {owner}, who can read and change it: use a file of your own");
@@ -49,7 +38,9 @@ fn refuse_others(found: &Metadata) -> anyhow::Result<()> {
     if mode & denied != 0 {
         bail!("other users can read it: run chmod 600 on it");
     }
-    Ok(())
+    let mut text = String::new();
+    open.take(LONGEST).read_to_string(&mut text).context("it cannot be read")?;
+    Ok(text)
 }
 
 #[cfg(test)]

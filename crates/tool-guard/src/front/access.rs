@@ -82,8 +82,11 @@ impl Access {
             return Err((FORBIDDEN, WHY));
         }
         let origin = headers.get(header::ORIGIN);
+        // A page may come from the listener itself, over the loopback: with the same host and port.
+        let here = text(headers, &header::HOST).filter(|host| is_local_host(without_port(host)));
+        let is_here = |of: &str| here.is_some_and(|here| of.eq_ignore_ascii_case(here));
         let is_allowed = |origin: &str| {
-            is_own_page(origin, text(headers, &header::HOST)) || self.names_origin(origin)
+            origin.strip_prefix("http://").is_some_and(is_here) || self.names_origin(origin)
         };
         if origin.is_some_and(|origin| !origin.to_str().is_ok_and(is_allowed)) {
             return Err((
@@ -109,13 +112,6 @@ impl Access {
     pub(crate) fn names_origin(&self, origin: &str) -> bool {
         self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
     }
-}
-
-/// Whether a page of this origin came from the listener itself, over the loopback: the same host and port.
-fn is_own_page(origin: &str, host: Option<&str>) -> bool {
-    let host = host.filter(|host| is_local_host(without_port(host)));
-    let of = origin.strip_prefix("http://");
-    of.zip(host).is_some_and(|(of, host)| of.eq_ignore_ascii_case(host))
 }
 
 /// Other content types need no preflight, so a page of any site could send them.

@@ -10,7 +10,6 @@ use hyper::{
     body::{Body as _, Incoming},
     header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
 };
-use serde_json::Value;
 use std::{pin::pin, time::Duration};
 use tokio::time::{Instant, timeout_at};
 use tr_core::BoxError;
@@ -71,11 +70,6 @@ pub(crate) fn announced(body: &Incoming, most: usize) -> usize {
 /// Marks an answer whose stream carries no call's answer: it ends at once when the guard is asked to end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndsAtOnce;
-
-/// An answer that is JSON.
-pub(crate) fn json_of(status: StatusCode, value: &Value) -> Answered {
-    respond(status, value.to_string().into())
-}
 
 /// An answer that is the text of JSON; if others hold too much, one that says so in its place.
 pub(crate) fn respond(status: StatusCode, body: Bytes) -> Answered {

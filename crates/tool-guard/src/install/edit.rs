@@ -76,7 +76,7 @@ type Splice = (Range<usize>, String);
 /// Edits the text of a file of this form.
 pub(crate) fn edit(text: &str, form: &Form, order: &EditOptions<'_>) -> Result<Edited, Refusal> {
     let root = read(text, form.syntax)?;
-    let mut splices = Vec::new();
+    let mut splices: Vec<Splice> = Vec::new();
     let mut servers = Vec::new();
     for entry in entries(root.as_ref(), form)? {
         if order.server.is_some_and(|name| name != entry.name) {
@@ -86,7 +86,14 @@ pub(crate) fn edit(text: &str, form: &Form, order: &EditOptions<'_>) -> Result<E
         let what = if order.undo { editor.undo()? } else { editor.install(order)? };
         servers.push(Done { title: entry.title(), line: line_of(text, entry.at), what });
     }
-    let edited = spliced(text, splices);
+    splices.sort_by_key(|(range, _)| (range.start, range.end));
+    let (mut edited, mut at) = (String::with_capacity(text.len() + 256), 0);
+    for (range, new) in splices {
+        edited += &text[at..range.start];
+        edited += &new;
+        at = range.end;
+    }
+    edited += &text[at..];
     if edited != text {
         // What clients could not read, or could not be undone, is not written.
         read(&edited, form.syntax)?;
@@ -102,18 +109,6 @@ pub(crate) fn edit(text: &str, form: &Form, order: &EditOptions<'_>) -> Result<E
         }
     }
     Ok(Edited { text: edited, servers })
-}
-
-fn spliced(text: &str, mut splices: Vec<Splice>) -> String {
-    splices.sort_by_key(|(range, _)| (range.start, range.end));
-    let mut out = String::with_capacity(text.len() + 256);
-    let mut at = 0;
-    for (range, new) in splices {
-        out.push_str(&text[at..range.start]);
-        out.push_str(&new);
-        at = range.end;
-    }
-    out + &text[at..]
 }
 
 struct Editor<'e> {

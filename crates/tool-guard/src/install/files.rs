@@ -48,13 +48,9 @@ impl Environment<'_> {
         (self.variable)(name).filter(|it| !it.is_empty()).map(|it| self.folder.join(it))
     }
 
-    fn home(&self) -> Option<PathBuf> {
-        self.path("HOME")
-    }
-
     /// The folder of a variable, or one below the home folder.
     fn folder_of(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
-        self.path(variable).or_else(|| Some(self.home()?.join(below_home)))
+        self.path(variable).or_else(|| Some(self.path("HOME")?.join(below_home)))
     }
 }
 
@@ -63,7 +59,7 @@ pub(crate) fn places(client: Client, here: &Environment<'_>) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     let users = users(client, here).unwrap_or_default();
     places.extend(users.into_iter().map(|path| Place { scope: Scope::User, path }));
-    let found = |name: &&str| upward(&here.folder, Path::new(name), here.home().as_deref());
+    let found = |name: &&str| upward(&here.folder, Path::new(name), here.path("HOME").as_deref());
     for path in client.form().of_project.iter().filter_map(found) {
         if !places.iter().any(|it| it.path == path) {
             places.push(Place { scope: Scope::Project, path });
@@ -81,9 +77,9 @@ fn users(client: Client, here: &Environment<'_>) -> Option<Vec<PathBuf>> {
         Client::Gemini => {
             vec![here.folder_of("GEMINI_CLI_HOME", "")?.join(".gemini/settings.json")]
         }
-        Client::Cursor => vec![here.home()?.join(".cursor/mcp.json")],
+        Client::Cursor => vec![here.path("HOME")?.join(".cursor/mcp.json")],
         Client::Vscode => {
-            let mac = || Some(here.home()?.join("Library/Application Support"));
+            let mac = || Some(here.path("HOME")?.join("Library/Application Support"));
             let base = if cfg!(target_os = "macos") { mac()? } else { config()? };
             let names = ["Code", "Code - Insiders", "VSCodium"];
             names.map(|name| base.join(name).join("User/mcp.json")).into()

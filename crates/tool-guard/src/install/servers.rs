@@ -260,13 +260,6 @@ fn is_this_program(path: &Path) -> io::Result<bool> {
     Ok(is_same || theirs.len() == ours.len() && fs::read(path)? == fs::read(own)?)
 }
 
-/// Whether another program starts the guard: `env A=1 tool-guard mcp …`, `sh -c "tool-guard mcp …"`.
-fn wraps_guard(words: &[&str]) -> bool {
-    let inner = words.iter().flat_map(|word| word.split(char::is_whitespace));
-    let inner: Vec<_> = inner.take_while(|word| *word != "--").collect();
-    inner.windows(2).any(|pair| pair[1] == "mcp" && is_guard(pair[0]))
-}
-
 impl<'t> Reached<'t> {
     /// The values with the words of its command.
     pub(crate) fn nodes(&self) -> Vec<&'t Node> {
@@ -294,7 +287,11 @@ impl<'t> Reached<'t> {
     pub(crate) fn guarded(&self) -> Guarded {
         let words = self.words();
         let [program, "mcp", rest @ ..] = words.as_slice() else {
-            return if wraps_guard(&words) { Guarded::ByHand } else { Guarded::No };
+            // Another program may start the guard: `env A=1 tool-guard mcp …`, `sh -c "tool-guard mcp …"`.
+            let inner = words.iter().flat_map(|word| word.split(char::is_whitespace));
+            let inner: Vec<_> = inner.take_while(|word| *word != "--").collect();
+            let wraps = inner.windows(2).any(|pair| pair[1] == "mcp" && is_guard(pair[0]));
+            return if wraps { Guarded::ByHand } else { Guarded::No };
         };
         let rest = rest.get(usize::from(self.has_limit())..).unwrap_or_default();
         if !is_guard(program) {

@@ -77,29 +77,26 @@ pub(crate) fn read(text: &str, syntax: Syntax) -> Result<Option<Node>, Refusal> 
                 Some(rest) => format!("{:1$}{rest}", "", BOM.len_utf8()).into(),
                 None => Cow::Borrowed(text),
             };
-            let parsed = parse_to_ast(&text, &CollectOptions::default(), &options(syntax));
+            let is_json5 = syntax == Syntax::Json5;
+            let options = ParseOptions {
+                allow_comments: true,
+                allow_trailing_commas: true,
+                allow_missing_commas: false,
+                allow_loose_object_property_names: is_json5,
+                allow_single_quoted_strings: is_json5,
+                allow_hexadecimal_numbers: is_json5,
+                allow_unary_plus_numbers: is_json5,
+                allow_bare_decimal_point_numbers: is_json5,
+                allow_non_finite_numbers: is_json5,
+                allow_extended_string_escapes: is_json5,
+            };
+            let parsed = parse_to_ast(&text, &CollectOptions::default(), &options);
             let parsed = parsed.map_err(|error| {
                 let what = format!("is not valid JSON: {}", error.kind());
                 Refusal::new(error.range().start, what)
             })?;
             Ok(parsed.value.map(of_json))
         }
-    }
-}
-
-const fn options(syntax: Syntax) -> ParseOptions {
-    let is_json5 = matches!(syntax, Syntax::Json5);
-    ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_missing_commas: false,
-        allow_loose_object_property_names: is_json5,
-        allow_single_quoted_strings: is_json5,
-        allow_hexadecimal_numbers: is_json5,
-        allow_unary_plus_numbers: is_json5,
-        allow_bare_decimal_point_numbers: is_json5,
-        allow_non_finite_numbers: is_json5,
-        allow_extended_string_escapes: is_json5,
     }
 }
 

@@ -2,7 +2,7 @@
 use super::guard::{Cancel, Guard, request};
 use crate::front::{
     access::{Access, Refusal, check_json},
-    body::{Answered, json_of, read, respond},
+    body::{Answered, read, respond},
     events::stream,
     listener,
 };
@@ -51,7 +51,9 @@ impl listener::Door for Arc<Door> {
 async fn answer(door: &Door, head: &Parts, body: Incoming) -> Result<Answered, Refusal> {
     let path = head.uri.path();
     match (path, &head.method) {
-        ("/tools", &Method::GET) => Ok(json_of(StatusCode::OK, &door.guard.declared())),
+        ("/tools", &Method::GET) => {
+            Ok(respond(StatusCode::OK, door.guard.declared().to_string().into()))
+        }
         ("/call" | "/cancel", &Method::POST) => {
             check_json(head)?;
             let context = context(head)?;
@@ -99,7 +101,7 @@ async fn call(guard: &Guard, body: Bytes, context: CallContext) -> Answered {
 
 fn cancel(guard: &Guard, body: &[u8], context: CallContext) -> Answered {
     match serde_json::from_slice::<Cancel>(body) {
-        Ok(order) => json_of(StatusCode::OK, &guard.cancel(order, context)),
+        Ok(order) => respond(StatusCode::OK, guard.cancel(order, context).to_string().into()),
         Err(error) => {
             let why = format!("expected {{\"cancel\": \"the cancellationId of calls\"}}: {error}");
             refused(StatusCode::BAD_REQUEST, &why)
@@ -109,5 +111,5 @@ fn cancel(guard: &Guard, body: &[u8], context: CallContext) -> Answered {
 
 /// The answer to what is no call: nothing ran.
 fn refused(status: StatusCode, why: &str) -> Answered {
-    json_of(status, &json!({ "error": why, "ran": "no" }))
+    respond(status, json!({ "error": why, "ran": "no" }).to_string().into())
 }

@@ -66,7 +66,13 @@ impl Database {
         // Backups and open file descriptors refer to the resolved path.
         let file = file.canonicalize().map_err(reading)?;
         let runtime = runtime::Builder::new_current_thread().build().map_err(reading)?;
-        let store = runtime.block_on(open(file.clone())).map_err(|error| refused(&file, &error))?;
+        let store = runtime.block_on(open(file.clone())).map_err(|error| match error.kind() {
+            ErrorKind::Foreign => Failure::NoSession("it is another program's database".into()),
+            ErrorKind::Older { found: 0, .. } => {
+                Failure::NoSession("it is a database without sessions".into())
+            }
+            _ => of_engine(&file, &error).into(),
+        })?;
         // The owner decides how many checkpoints are kept, so this command prunes none.
         let mut config = Layer0Config::default();
         config.checkpoint_retention = 10_000;
@@ -137,17 +143,6 @@ impl SessionDatabase for Database {
 impl Drop for Database {
     fn drop(&mut self) {
         self.runtime.block_on(self.store.close());
-    }
-}
-
-/// Why a database is not opened.
-fn refused(file: &Path, error: &Error) -> Failure {
-    match error.kind() {
-        ErrorKind::Foreign => Failure::NoSession("it is another program's database".into()),
-        ErrorKind::Older { found: 0, .. } => {
-            Failure::NoSession("it is a database without sessions".into())
-        }
-        _ => of_engine(file, error).into(),
     }
 }
 

@@ -223,21 +223,15 @@ async fn play(
 fn completed(catalog: &ToolCatalog, effects: &Effects) -> anyhow::Result<ToolCatalog> {
     let listed: HashMap<_, _> =
         effects.listed().map(|manifest| (manifest.tool.name(), manifest)).collect();
-    let mut declared = HashSet::new();
-    let mut all: Vec<ToolManifest> = Vec::new();
-    for manifest in catalog.iter() {
-        declared.insert(manifest.tool.name());
-        let mut manifest = ToolManifest::clone(manifest);
-        let said = listed.get(manifest.tool.name()).and_then(|manifest| manifest.effect);
-        manifest.effect = manifest.effect.or(said);
-        all.push(manifest);
-    }
-    let rest = listed.iter().filter(|(name, _)| !declared.contains(*name));
-    all.extend(rest.map(|(_, manifest)| ToolManifest::clone(manifest)));
+    let declared: HashSet<_> = catalog.iter().map(|manifest| manifest.tool.name()).collect();
+    let rest = listed.values().copied().filter(|it| !declared.contains(it.tool.name()));
+    let all = catalog.iter().chain(rest).map(|manifest| ToolManifest::clone(manifest));
+    let mut all: Vec<_> = all.collect();
     for manifest in &mut all {
-        if effects.is_harmful(manifest.tool.name()) {
-            manifest.effect = manifest.effect.or(Some(Effect::Mutating));
-        }
+        let name = manifest.tool.name();
+        let said = listed.get(name).and_then(|manifest| manifest.effect);
+        let harmful = effects.is_harmful(name).then_some(Effect::Mutating);
+        manifest.effect = manifest.effect.or(said).or(harmful);
     }
     Ok(ToolCatalog::new(all)?.with_undeclared_effect(catalog.undeclared_effect()))
 }

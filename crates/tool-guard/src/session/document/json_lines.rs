@@ -89,15 +89,6 @@ impl JsonLines {
         self.report.get_or_init(|| report(&self.bytes, &self.closer()))
     }
 
-    /// Whether skipped bytes hold no content: NULs, raw line breaks, and the last record if the agent died while
-    /// writing it.
-    fn may_go(&self, skipped: &Skipped) -> bool {
-        let end = usize::try_from(skipped.offset + skipped.length).unwrap_or(usize::MAX);
-        let behind = self.bytes.get(end..).unwrap_or_default();
-        skipped.why.says_nothing()
-            || skipped.why == SkipReason::Torn && behind.trim_ascii().is_empty()
-    }
-
     /// The form of the repaired session, if it is another one, and `after` is invalid in one of the two.
     fn invalid_other_form(&self, after: &Self) -> Option<Form> {
         let (before, form) = (self.report().form, after.report().form);
@@ -154,7 +145,14 @@ impl Document for JsonLines {
         });
         let reported = lines.chain(divided).collect();
         let dropped = plan.dropped.iter().map(|dropped| dropped.skipped);
-        let dropped = dropped.filter(|skipped| !self.may_go(skipped)).map(|it| it.length).sum();
+        // Those hold no content: NULs, raw line breaks, and the last record if the agent died while writing it.
+        let may_go = |skipped: &Skipped| {
+            let end = usize::try_from(skipped.offset + skipped.length).unwrap_or(usize::MAX);
+            let behind = self.bytes.get(end..).unwrap_or_default();
+            skipped.why.says_nothing()
+                || skipped.why == SkipReason::Torn && behind.trim_ascii().is_empty()
+        };
+        let dropped = dropped.filter(|skipped| !may_go(skipped)).map(|it| it.length).sum();
         let doubt = doubt(plan.changed_unknown, plan.doubtful_answer);
         let doubt = doubt.or_else(|| {
             let (line, id) = plan.named_elsewhere?;
