@@ -273,11 +273,9 @@ shape! {
     /// A list of values of one shape.
     pub List<S> => Vec<S::Value>, "an array",
     |node, faults| {
-        let elements = match node.source.kind() {
-            Kind::Array => node.source.elements(),
-            _ => None,
+        let Some(elements) = node.source.elements() else {
+            return node.refuse(Self::expected(), faults);
         };
-        let Some(elements) = elements else { return node.refuse(Self::expected(), faults) };
         let read = |(i, element)| S::read(&Node::new(&At::Element(node.at, i), element), faults);
         // All of them first: each may have a fault.
         let values: Vec<_> = elements.into_iter().enumerate().map(read).collect();
