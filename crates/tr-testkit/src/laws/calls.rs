@@ -135,13 +135,12 @@ where
                 poll_ready_once(&mut rival).is_ready(),
                 "the tool's capacity did not come back"
             );
-            let end = self.drop_unready(polls, &base, &asked).await;
-            rival = rival.clone(); // drops the ready instance
-            let end = match end {
-                Ok(()) => self.works_on(&base, &asked).await,
-                Err(seen) => Err(seen),
+            let end = async {
+                self.drop_unready(polls, &base, &asked).await?;
+                rival = rival.clone(); // drops the ready instance
+                self.works_on(&base, &asked).await
             };
-            end.map_err(|seen| {
+            end.await.map_err(|seen| {
                 format!("a call was dropped after {polls} polls while the tool was busy: {seen}")
             })?;
         }
@@ -166,14 +165,12 @@ where
             "a call hangs: its task was not woken although the tool made progress"
         );
         let wakers = call.abandon();
-        let mut left = self.is_idle(asked).await;
-        if left.is_ok() && wakers.strong_count() > 0 {
-            left = Err("its waker is still held".into());
-        }
-        if left.is_ok() {
-            left = self.answers(&mut base.clone()).await;
-        }
-        Ok((matches!(end, End::Finished(_)), left))
+        let works = async {
+            self.is_idle(asked).await?;
+            ensure!(wakers.strong_count() == 0, "its waker is still held");
+            self.answers(&mut base.clone()).await
+        };
+        Ok((matches!(end, End::Finished(_)), works.await))
     }
 
     async fn drop_unready(&self, polls: usize, base: &S, asked: &Handle<Req>) -> Verdict {
@@ -231,11 +228,7 @@ where
             let asked = tool.handle();
             let base = self.layered(tool);
             self.call_that_panics(&mut base.clone()).await;
-            let after = async {
-                self.is_idle(&asked).await?;
-                self.answers(&mut base.clone()).await
-            };
-            after
+            self.works_on(&base, &asked)
                 .await
                 .map_err(|observed| format!("after a panic in the tool's {what}: {observed}"))?;
         }
