@@ -4,7 +4,7 @@ use super::scene::{SPIN, Scene, TICK, Verdict, ensure, poll_ready_once};
 use crate::{
     BoxError,
     drive::{Driven, End, PATIENCE},
-    tool::{Failure, Handle, Scripted, Step},
+    tool::{Failure, Handle, Step},
 };
 use futures_util::future::{try_join, try_join_all};
 use std::{
@@ -224,7 +224,9 @@ where
             ("future's first poll", Step::Panic),
             ("call", Step::PanicInCall),
         ] {
-            let tool = self.tool_panicking_once(step).capacity(1);
+            // Threads share a script, but a response need not be `Sync`.
+            let step = Mutex::new(Some(step));
+            let tool = self.tool_that(move |_| step.lock().ok()?.take()).capacity(1);
             let asked = tool.handle();
             let base = self.layered(tool);
             self.call_that_panics(&mut base.clone()).await;
@@ -233,12 +235,6 @@ where
                 .map_err(|observed| format!("after a panic in the tool's {what}: {observed}"))?;
         }
         Ok(())
-    }
-
-    fn tool_panicking_once(&self, step: Step<Res>) -> Scripted<Req, Res> {
-        // Threads share a script, but a response need not be `Sync`.
-        let step = Mutex::new(Some(step));
-        self.tool_that(move |_| step.lock().ok()?.take())
     }
 
     /// The layer may pass the panic on or turn it into an error.

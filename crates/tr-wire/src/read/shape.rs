@@ -5,7 +5,7 @@ use super::{
     shape,
 };
 use crate::fault::Faults;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::{borrow::Cow, time::Duration};
 use tr_core::Json;
 
@@ -286,15 +286,7 @@ shape! {
 
 impl<S: Write> Write for List<S> {
     fn write(value: &Self::Value) -> impl Serialize {
-        Sequence::<S>(value)
-    }
-}
-
-struct Sequence<'v, S: Shape>(&'v [S::Value]);
-
-impl<S: Write> Serialize for Sequence<'_, S> {
-    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
-        serializer.collect_seq(self.0.iter().map(S::write))
+        value.iter().map(S::write).collect::<Vec<_>>()
     }
 }
 
