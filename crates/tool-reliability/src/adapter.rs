@@ -19,9 +19,9 @@ use tr_wire::Normaliser;
 /// Applies [`Adapter`].
 #[derive(Clone, Copy, Debug)]
 pub struct AdapterLayer {
-    normalises: bool,
-    looks: bool,
-    is_seen: bool,
+    pub(crate) normalises: bool,
+    pub(crate) looks: bool,
+    pub(crate) is_seen: bool,
 }
 
 impl AdapterLayer {
@@ -51,19 +51,9 @@ impl AdapterLayer {
         let manifest = manifest.filter(|_| self.normalises);
         match end {
             Ok(outcome) if outcome.error().is_some() => Ok(judged(outcome.clone(), manifest)),
-            Ok(outcome) => Ok(match self.normaliser(manifest) {
-                Some(normaliser) => judge(normaliser, outcome.clone(), manifest),
-                None => outcome.clone(),
-            }),
+            Ok(outcome) => Ok(self.judge(outcome.clone(), manifest)),
             Err(error) => Err(ToolFailed::as_seen(&**error, manifest).into()),
         }
-    }
-
-    /// For the recorded end of a tool in shadow mode: counts no runs, and its errors are classified
-    /// already.
-    pub(crate) const fn of_seen(mut self) -> Self {
-        self.is_seen = true;
-        self
     }
 
     /// The normaliser for the answers of this tool, if they are searched for failures.
@@ -76,6 +66,16 @@ impl AdapterLayer {
             Some(tool) if tool.null_is_success => Some(normaliser.null_is_success()),
             _ => Some(normaliser),
         }
+    }
+
+    /// The outcome as the normaliser judges it, if it is searched for failures. Of a streamed answer
+    /// that is what the tool gave at its end.
+    #[inline]
+    fn judge(self, outcome: ToolOutcome, manifest: Option<&ToolManifest>) -> ToolOutcome {
+        let Some(normaliser) = self.normaliser(manifest) else { return outcome };
+        let closes = outcome.pieces().is_some_and(Pieces::closes);
+        let failure = if closes { failed_at_end(normaliser, &outcome, manifest) } else { None };
+        failure.unwrap_or_else(|| normaliser.judge(outcome, manifest))
     }
 }
 
@@ -155,10 +155,7 @@ where
         let is_partly = chunks.as_ref().is_some_and(|chunks| chunks.sent() > 0);
         let end = match end {
             Ok(outcome) if outcome.error().is_none() => {
-                let outcome = match this.rules.normaliser(manifest) {
-                    Some(normaliser) => judge(normaliser, outcome, manifest),
-                    None => outcome,
-                };
+                let outcome = this.rules.judge(outcome, manifest);
                 Ok(match &chunks {
                     Some(chunks) => chunks.finish(this.of.attempt(), outcome),
                     None => outcome,
@@ -174,18 +171,6 @@ where
         };
         Poll::Ready(end.map(|outcome| if is_partly { ran_in_part(outcome) } else { outcome }))
     }
-}
-
-/// The outcome as the normaliser judges it. Of a streamed answer that is what the tool gave at its end.
-#[inline]
-fn judge(
-    normaliser: Normaliser,
-    outcome: ToolOutcome,
-    manifest: Option<&ToolManifest>,
-) -> ToolOutcome {
-    let closes = outcome.pieces().is_some_and(Pieces::closes);
-    let failure = if closes { failed_at_end(normaliser, &outcome, manifest) } else { None };
-    failure.unwrap_or_else(|| normaliser.judge(outcome, manifest))
 }
 
 /// The failure that the end of a streamed answer is.

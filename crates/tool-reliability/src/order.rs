@@ -82,7 +82,7 @@ impl Layers {
             call_hooks: HooksLayer::none(Place::Call),
             attempt_hooks: HooksLayer::none(Place::Attempt),
             integrity: IntegrityLayer::builder().build(),
-            adapter: self.adapter.of_seen(),
+            adapter: AdapterLayer { is_seen: true, ..self.adapter },
             ..self.clone()
         }
     }

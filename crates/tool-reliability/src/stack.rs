@@ -1,7 +1,5 @@
 //! The stack and its builder.
 mod faults;
-mod sessions;
-mod telemetry;
 
 use self::faults::Faults;
 use crate::{
@@ -12,7 +10,7 @@ use crate::{
     hooks::{Hook, Hooks, HooksLayer, Place},
     observers,
     order::{Layers, Stacked},
-    rollout::{KillSwitch, Rollout, ShadowEnds, routed},
+    rollout::{KillSwitch, Rollout, ShadowEnd, ShadowEnds, routed},
     switch::{Shared, Switch},
 };
 use std::{fmt, sync::Arc, time::Duration};
@@ -156,7 +154,7 @@ pub struct Builder {
     loop_guard: tr_loopguard::Builder,
     sessions: Option<Sessions>,
     when_sessions_fail: WhenStoreFails,
-    faults: Faults,
+    pub(crate) faults: Faults,
     pub(crate) telemetry: Option<Signals>,
     hooks: Vec<Arc<dyn Hook>>,
     observers: Vec<Arc<dyn Observer>>,
@@ -220,7 +218,26 @@ impl Builder {
         self
     }
 
+    /// Tells `on_end` how each call in [shadow mode](crate::Mode) would have ended under the stack; the
+    /// caller gets the tool's own end. Called on the path of the call, so it must not block.
+    pub fn on_shadow_end(
+        mut self,
+        on_end: impl Fn(&ShadowEnd<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.shadow_ends = Some(ShadowEnds(Arc::new(on_end)));
+        self
+    }
+
     setters! {
+        /// Records the tool cycles of these sessions; none by default. A user's message that is pushed
+        /// to one of them begins a turn for the loop guard, where calls do not name their turn. The
+        /// stack's observers hear what is done when one of them is loaded.
+        fn sessions(sessions: Sessions) { sessions = Some(sessions) }
+
+        /// Sets what to do with a call whose intent the store of [`sessions`](Self::sessions) does not
+        /// record; it is refused by default.
+        fn when_sessions_fail(when: WhenStoreFails) { when_sessions_fail = when }
+
         /// Sets the deadline of calls that have none, for all attempts, backoffs and waits together: 1 ms to
         /// 24 h; no limit by default. At the deadline the caller gets a `timeout` that says whether the
         /// tool may have run.

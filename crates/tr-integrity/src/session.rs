@@ -160,7 +160,8 @@ impl Session {
     pub fn push(&mut self, message: Message) {
         self.turns += u64::from(message.begins_turn());
         let step = self.validator.live_step();
-        let ends = self.tail_has_cycles() && !self.validator.extends_step(&message);
+        let ends = self.cycles.iter().any(|cycle| self.is_awaited(cycle))
+            && !self.validator.extends_step(&message);
         let ends = ends && !internal::is_aside(self.transcript.format(), &message);
         if let Some(step) = step.filter(|_| ends) {
             let held = self.release_held();

@@ -69,20 +69,16 @@ impl FailureInfo {
         /// Sets the cause.
         fn because(cause: impl Into<BoxError>) { cause = Some(Cause::Owned(cause.into())) }
 
+        /// Sets a cause that other errors share.
+        #[inline]
+        fn because_shared(cause: Arc<dyn Error + Send + Sync>) { cause = Some(Cause::Shared(cause)) }
+
         /// Adds an earlier failure of the same call, which is not in the chain of sources: [`causes`] lists
         /// it after the cause and its sources.
         fn after(earlier: impl Into<BoxError>) { rare.get_or_insert_default().earlier = Some(earlier.into()) }
 
         /// Marks the error as a replay: it comes from a record, not from a run for this caller.
         fn replayed(replay: Replay) { rare.get_or_insert_default().replay = Some(replay) }
-    }
-
-    /// Sets a cause that other errors share.
-    #[must_use]
-    #[inline]
-    pub fn because_shared(mut self, cause: Arc<dyn Error + Send + Sync>) -> Self {
-        self.cause = Some(Cause::Shared(cause));
-        self
     }
 
     /// The cause, if it is not shared.

@@ -43,7 +43,7 @@ use std::{
     cell::Cell,
     future::poll_fn,
     hint::black_box,
-    ops::{AddAssign, Sub},
+    ops::Sub,
     pin::pin,
 };
 
@@ -157,7 +157,8 @@ pub async fn count_polls<F: Future>(future: F) -> (F::Output, Allocations) {
     let output = poll_fn(|cx| {
         let before = HERE.get();
         let poll = future.as_mut().poll(cx);
-        made += HERE.get() - before;
+        let more = HERE.get() - before;
+        made = Allocations { count: made.count + more.count, bytes: made.bytes + more.bytes };
         poll
     })
     .await;
@@ -179,13 +180,6 @@ impl Sub for Allocations {
 
     fn sub(self, earlier: Self) -> Self {
         Self { count: self.count - earlier.count, bytes: self.bytes - earlier.bytes }
-    }
-}
-
-impl AddAssign for Allocations {
-    fn add_assign(&mut self, more: Self) {
-        self.count += more.count;
-        self.bytes += more.bytes;
     }
 }
 

@@ -90,8 +90,9 @@ pub struct Decision {
 /// ```
 #[must_use]
 pub const fn decide(failed_call: &FailedCall) -> Decision {
-    let FailedCall { cause, required, has_alternative, has_default, .. } = *failed_call;
-    let in_doubt = may_have_changed_something(failed_call);
+    let FailedCall { cause, ran, effect, required, has_alternative, has_default } = *failed_call;
+    // It may have changed something.
+    let in_doubt = matches!(ran, Ran::Unknown) && !matches!(effect, Effect::ReadOnly);
     let (recovery, reason) = match cause {
         Cause::Failed(Verdict::Cancelled) | Cause::Cancelled if in_doubt => {
             (Recovery::Escalate, "Cancelled by the caller, and the tool may have run")
@@ -149,10 +150,6 @@ pub const fn decide(failed_call: &FailedCall) -> Decision {
         }
     };
     Decision { recovery, reason }
-}
-
-const fn may_have_changed_something(failed_call: &FailedCall) -> bool {
-    matches!(failed_call.ran, Ran::Unknown) && !matches!(failed_call.effect, Effect::ReadOnly)
 }
 
 impl Recovery {

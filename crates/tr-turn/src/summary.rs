@@ -1,6 +1,5 @@
 //! A turn in one sentence.
 use crate::{report::CallReport, trace::Outcome};
-use std::fmt::Write as _;
 
 /// If there are more, calls that did not time out are only counted.
 const NAMED: usize = 8;
@@ -46,16 +45,10 @@ fn short_list(names: &[String]) -> String {
 }
 
 fn list(names: &[String]) -> String {
-    let mut text = String::new();
-    for (i, name) in names.iter().enumerate() {
-        let before = match i {
-            0 => "",
-            _ if i + 1 == names.len() => " and ",
-            _ => ", ",
-        };
-        let _ = write!(text, "{before}{name}");
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        names => names.concat(),
     }
-    text
 }
 
 fn capitalized(text: &str) -> String {

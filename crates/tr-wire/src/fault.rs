@@ -142,9 +142,14 @@ impl Faults {
 
     /// Adds a fault, unless it is known already.
     pub fn push(&mut self, fault: EnvelopeFault) {
+        // Two readers may report the same mistake; only one of them knows the offset.
+        let same = |kept: &EnvelopeFault| {
+            (&kept.pointer, &kept.expected, &kept.found)
+                == (&fault.pointer, &fault.expected, &fault.found)
+        };
         if self.kept.len() >= KEPT {
             self.more += 1;
-        } else if !self.kept.iter().any(|kept| kept.same(&fault)) {
+        } else if !self.kept.iter().any(same) {
             self.kept.push(fault);
         }
     }
@@ -182,14 +187,6 @@ impl Faults {
     pub fn into_sorted(mut self) -> (Vec<EnvelopeFault>, usize) {
         self.kept.sort_by_key(|fault| fault.offset.unwrap_or(usize::MAX));
         (self.kept, self.more)
-    }
-}
-
-impl EnvelopeFault {
-    /// Two readers may report the same mistake; only one of them knows the offset.
-    fn same(&self, other: &Self) -> bool {
-        (&self.pointer, &self.expected, &self.found)
-            == (&other.pointer, &other.expected, &other.found)
     }
 }
 

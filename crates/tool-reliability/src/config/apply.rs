@@ -30,15 +30,15 @@ impl Builder {
             })
             .retry(|retry| retries(retry, config));
         if let Some(budget) = &config.retry.budget {
-            let budget = self.built(budget.apply(Budget::builder()).build());
+            let budget = self.faults.gather(budget.apply(Budget::builder()).build());
             self = self.retry(|retry| set!(retry, budget = budget));
         }
         // Signals that the program has given, or gives later, replace those of the configuration.
         if config.telemetry != TelemetryConfig::default() && self.telemetry.is_none() {
-            self.telemetry = self.built(super::telemetry(&config.telemetry).build());
+            self.telemetry = self.faults.gather(super::telemetry(&config.telemetry).build());
         }
         if let Some(said) = &config.sessions {
-            let sessions = self.built(session_rules(said).build());
+            let sessions = self.faults.gather(session_rules(said).build());
             self = set!(self, sessions = sessions, when_sessions_fail = said.when_store_fails);
         }
         self.tools = Some(config.catalog.clone());

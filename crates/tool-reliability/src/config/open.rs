@@ -79,7 +79,8 @@ impl Stores {
             builder = builder.idempotency(|layer| layer.sealed_with(key));
         }
         if let Some((store, sessions)) = self.sessions.zip(config.sessions.as_ref()) {
-            let sessions = builder.built(session_rules(sessions).shared_store(store).build());
+            let sessions =
+                builder.faults.gather(session_rules(sessions).shared_store(store).build());
             builder = set!(builder, sessions = sessions);
         }
         builder

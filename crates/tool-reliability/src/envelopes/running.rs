@@ -8,7 +8,7 @@ use std::{
     future::pending,
     mem,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, Weak},
+    sync::{Arc, Mutex, Weak},
     task::{Context, Poll},
 };
 use tokio::{sync::watch, task::coop};
@@ -82,7 +82,7 @@ impl Canceller {
     /// another caller's run of its key leaves that run alone.
     #[must_use = "0 says that nothing was cancelled"]
     pub fn cancel(&self, context: &CallContext, id: &str) -> usize {
-        let calls = self.0.lock().calls.get(&Name::new(context, id)).cloned();
+        let calls = lock(&self.0.table).calls.get(&Name::new(context, id)).cloned();
         // Outside of the lock: the last copy of a call takes it when it goes.
         let tokens = calls.iter().flatten().filter_map(|(_, token)| token.upgrade());
         tokens.inspect(|token| _ = token.cancelled.send_replace(true)).count()
@@ -91,7 +91,7 @@ impl Canceller {
     /// How many calls that can be cancelled are running.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.0.lock().count
+        lock(&self.0.table).count
     }
 
     /// Enters a call.
@@ -100,7 +100,7 @@ impl Canceller {
         context: &CallContext,
         id: &str,
     ) -> Result<Arc<Token>, TooManyCancellable> {
-        let mut table = self.0.lock();
+        let mut table = lock(&self.0.table);
         let most = self.0.most;
         if table.count >= most {
             let info = FailureInfo::new("overloaded", Ran::No, Verdict::TRANSIENT).by_layer();
@@ -122,12 +122,6 @@ impl Canceller {
 
 debug_parts! { Canceller, |it| running = it.running() }
 
-impl Running {
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        lock(&self.table)
-    }
-}
-
 /// One running call, as it carries it.
 pub(super) struct Token {
     running: Arc<Running>,
@@ -139,7 +133,7 @@ pub(super) struct Token {
 impl Token {
     /// Its call is over.
     pub(super) fn leave(&self) {
-        let mut table = self.running.lock();
+        let mut table = lock(&self.running.table);
         let Some(calls) = table.calls.get_mut(&self.name) else { return };
         let before = calls.len();
         calls.retain(|(number, _)| *number != self.number);

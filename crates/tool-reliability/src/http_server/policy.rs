@@ -107,12 +107,6 @@ impl<B> KeyedRequest<B> {
     }
 }
 
-impl<B> Reply<B> {
-    fn is_from_handler_that_ran(&self) -> bool {
-        self.response.extensions().get::<DidNotRun>().is_none()
-    }
-}
-
 impl<B> RequestPolicy<KeyedRequest<B>> for HttpPolicy {
     fn key<'r>(&self, req: &'r KeyedRequest<B>) -> KeyRef<'r> {
         KeyRef::new(&req.label)
@@ -155,8 +149,10 @@ impl<B> ResponsePolicy<Reply<B>> for HttpPolicy {
     /// Every response is an end of the run, whatever its status. Errors were classified by [`failed`].
     fn classify<'r>(&self, end: End<'r, Reply<B>>) -> Classification<'r> {
         match end {
-            Ok(reply) if reply.is_from_handler_that_ran() => Classification::SUCCESS,
-            Ok(_) => Classification::new(Verdict::TRANSIENT, Ran::No, DID_NOT_RUN),
+            Ok(reply) if reply.response.extensions().get::<DidNotRun>().is_some() => {
+                Classification::new(Verdict::TRANSIENT, Ran::No, DID_NOT_RUN)
+            }
+            Ok(_) => Classification::SUCCESS,
             Err(error) => classify::error(error).end,
         }
     }

@@ -3,11 +3,11 @@ use tr_core::ConfigError;
 
 /// The faults of all layers.
 #[derive(Debug, Default)]
-pub(super) struct Faults(pub(super) Option<ConfigError>);
+pub(crate) struct Faults(pub(super) Option<ConfigError>);
 
 impl Faults {
     /// What was built, or its fault beside those of others.
-    pub(super) fn gather<T>(&mut self, built: Result<T, ConfigError>) -> Option<T> {
+    pub(crate) fn gather<T>(&mut self, built: Result<T, ConfigError>) -> Option<T> {
         let add = |error| match self.0.take() {
             Some(others) => others.and(error),
             None => error,

@@ -83,11 +83,7 @@ fn item(content: Json, index: &mut u64, replay: Option<Replay>) -> ToolOutcome {
     parts.content = Some(content);
     parts.chunk = Some(Chunk { index: *index, last: false });
     *index += 1;
-    let outcome = ToolOutcome::from(parts);
-    match replay {
-        Some(replay) => outcome.replayed(replay),
-        None => outcome,
-    }
+    replay.into_iter().fold(parts.into(), ToolOutcome::replayed)
 }
 
 /// What the last outcome has to say after chunks that were passed on as they came.

@@ -53,11 +53,8 @@ where
     }
 
     fn call(&mut self, call: ToolCall) -> Self::Future {
-        let sink = call.chunk_sink();
-        let sink = match self.gathered_bytes {
-            Some(bytes) => sink.gather_up_to(bytes),
-            None => sink,
-        };
+        let sink = self.gathered_bytes.into_iter();
+        let sink = sink.fold(call.chunk_sink(), ChunkSink::gather_up_to);
         StreamFnFuture { stream: (self.tool)(call), sink: Some(sink) }
     }
 }

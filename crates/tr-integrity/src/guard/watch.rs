@@ -71,22 +71,18 @@ impl Watch {
     /// The call has ended.
     pub(super) fn settle(mut self, end: ModelEnd) -> Settled {
         let recovery = if end == ModelEnd::Answered {
-            self.commit();
+            if let Some(checkpoint) = self.checkpoint.take() {
+                self.sessions.work_on_cycle(&self.slot.session, |session, now| {
+                    // A rollback to an earlier checkpoint may have removed this one.
+                    let _ = session.commit(&checkpoint, now);
+                });
+            }
             None
         } else {
             Some(self.fail(end))
         };
         let record = self.slot.log.is_some().then(|| self.recorded());
         Settled { recovery, record }
-    }
-
-    fn commit(&mut self) {
-        if let Some(checkpoint) = self.checkpoint.take() {
-            self.sessions.work_on_cycle(&self.slot.session, |session, now| {
-                // A rollback to an earlier checkpoint may have removed this one.
-                let _ = session.commit(&checkpoint, now);
-            });
-        }
     }
 
     fn fail(&mut self, end: ModelEnd) -> ErrorRecovery {
@@ -155,11 +151,8 @@ impl Guarded {
 
 pub(super) fn filtered(recovery: Option<ErrorRecovery>, cause: Option<BoxError>) -> BoxError {
     // A filter stopped a call without a session.
-    let recovery = recovery.unwrap_or_else(|| ErrorRecovery {
-        action: RecoveryAction::Escalate,
-        message: "Content filter triggered.".into(),
-        checkpoint: None,
-        details: None,
+    let recovery = recovery.unwrap_or_else(|| {
+        ErrorRecovery::new(RecoveryAction::Escalate, "Content filter triggered.")
     });
     ContentFiltered::new(recovery, cause).into()
 }

@@ -17,7 +17,7 @@ impl Session {
     pub fn begin_cycle(&mut self, cycle: &CycleRef<'_>, now: u64) -> CycleId {
         let checkpoint = self.checkpoint(Operation::ToolCycle, now).id;
         let tool_use = ToolUse::of(cycle);
-        let used = self.pending_use(&tool_use.id);
+        let used = UsePosition::pushed(self.validator.pending_at(&tool_use.id));
         // A retry: the refusal of the earlier attempt is dropped.
         self.drop_cycles(|other| {
             let was_refused = other.refused || other.state == CycleState::RolledBack;
@@ -169,14 +169,6 @@ impl Session {
             self.note("tool_cycle", Some(&cycle.checkpoint), Some(0), now);
         }
         ToolCycleResult::rolled_back(error)
-    }
-
-    pub(crate) fn is_pending(&self, id: &str) -> bool {
-        self.validator.pending_at(id).is_some()
-    }
-
-    pub(super) fn tail_has_cycles(&self) -> bool {
-        self.cycles.iter().any(|cycle| self.is_awaited(cycle))
     }
 }
 

@@ -80,13 +80,8 @@ impl Session {
     }
 
     /// The result of the use of `id` in a message: a placeholder, if there is one.
-    fn answer(&self, used: usize, id: &str) -> Option<Answer> {
+    pub(super) fn answer(&self, used: usize, id: &str) -> Option<Answer> {
         internal::answer(&self.transcript, &self.validator, used, id)
-    }
-
-    /// Whether the use of `id` in a message has a placeholder as its result.
-    pub(super) fn has_placeholder(&self, used: usize, id: &str) -> bool {
-        self.answer(used, id).is_some_and(|answer| answer.is_placeholder)
     }
 
     /// Whether a result of a waiting use is held. Each use holds one result. If the use was called

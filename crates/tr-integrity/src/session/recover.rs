@@ -177,7 +177,7 @@ impl Session {
 }
 
 impl ErrorRecovery {
-    fn new(action: RecoveryAction, message: &str) -> Self {
+    pub(crate) fn new(action: RecoveryAction, message: &str) -> Self {
         Self { action, message: message.into(), checkpoint: None, details: None }
     }
 

@@ -14,14 +14,10 @@ pub(crate) struct Occurrence {
 }
 
 impl Session {
-    /// The use with this id that waits for its result.
-    pub(super) fn pending_use(&self, id: &str) -> UsePosition {
-        UsePosition::pushed(self.validator.pending_at(id))
-    }
-
     /// Whether the use in the message `at` is in the live tail and a use with its id waits for a result.
     pub(super) fn waits(&self, at: usize, id: &str) -> bool {
-        self.validator.live_step().is_some_and(|step| step <= at) && self.is_pending(id)
+        self.validator.live_step().is_some_and(|step| step <= at)
+            && self.validator.pending_at(id).is_some()
     }
 
     /// Assigns the uses in the message at `at`, which the agent has pushed, to the cycles begun for
@@ -102,8 +98,10 @@ impl Session {
         uses.reverse();
         let nth = uses.get(occurrence.nth).copied();
         let Some(prefix) = occurrence.prefix else {
-            let is_open = |at: &usize| self.has_placeholder(*at, id) || self.waits(*at, id);
-            return UsePosition::pushed(nth.filter(is_open));
+            let has_placeholder = |at| self.answer(at, id).is_some_and(|it| it.is_placeholder);
+            return UsePosition::pushed(
+                nth.filter(|&at| has_placeholder(at) || self.waits(at, id)),
+            );
         };
         let same = uses.into_iter().find(|&at| self.chain.prefix(at + 1) == prefix);
         same.or(nth).map_or(UsePosition::Removed, UsePosition::At)

@@ -75,24 +75,14 @@ impl Key {
             fields.maybe(parts.namespace);
             fields.put(parts.tool);
             fields.maybe(parts.action);
-            match parts.source {
-                KeySource::Caller(key) => {
-                    fields.tag(0);
-                    fields.put(key);
-                }
-                KeySource::Hook(key) => {
-                    fields.tag(1);
-                    fields.put(key);
-                }
-                KeySource::Derived(digest) => {
-                    fields.tag(2);
-                    fields.put(digest);
-                }
-                KeySource::Identity(digest) => {
-                    fields.tag(3);
-                    fields.put(digest);
-                }
-            }
+            let (tag, key): (_, &[u8]) = match parts.source {
+                KeySource::Caller(key) => (0, key.as_bytes()),
+                KeySource::Hook(key) => (1, key.as_bytes()),
+                KeySource::Derived(digest) => (2, digest.as_bytes()),
+                KeySource::Identity(digest) => (3, digest.as_bytes()),
+            };
+            fields.tag(tag);
+            fields.put(key);
             fields.maybe(parts.step);
         })
     }
@@ -100,28 +90,26 @@ impl Key {
     /// The key that holds for these params only: for callers that use one key for several calls.
     #[must_use]
     pub fn joined(&self, digest: &Digest) -> Self {
-        Self::hash(b"tr-join1", |fields| {
-            fields.put(self);
-            fields.put(digest);
-        })
+        self.with(b"tr-join1", digest)
     }
 
     /// The key of a call that goes on from an earlier answer, by a digest of what it carries on.
     #[must_use]
     pub fn continued(&self, from: &Digest) -> Self {
-        Self::hash(b"tr-cont1", |fields| {
-            fields.put(self);
-            fields.put(from);
-        })
+        self.with(b"tr-cont1", from)
     }
 
     /// The key that holds for calls through this instance of a service: for callers that name no
     /// session, whose records lie where other services' do.
     #[must_use]
     pub fn of_instance(&self, instance: &str) -> Self {
-        Self::hash(b"tr-inst1", |fields| {
+        self.with(b"tr-inst1", instance)
+    }
+
+    fn with(&self, domain: &[u8; 8], other: impl AsRef<[u8]>) -> Self {
+        Self::hash(domain, |fields| {
             fields.put(self);
-            fields.put(instance);
+            fields.put(other);
         })
     }
 

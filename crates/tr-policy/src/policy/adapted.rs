@@ -121,14 +121,7 @@ pub trait PolicyExt: Sized {
         /// # let _ = policy;
         /// ```
         fn permanent_error(is_final: Fn(&(dyn Error + 'static)) -> bool) -> JudgeError { JudgeError((is_final, Judged::Permanent)) }
-    }
 
-    #[doc(hidden)]
-    fn permanent_own_error<E>(self, is_final: fn(&E) -> bool) -> WithPermanentError<Self, E> {
-        Adapted::new(self, JudgeError((Own(is_final), Judged::Permanent)))
-    }
-
-    by_closure! {
         /// Takes errors for which `says_nothing` says so for ends that say nothing of the service: they are not
         /// retried, and no breaker counts them for or against it. Whether the request has run stays unknown.
         ///
@@ -144,6 +137,11 @@ pub trait PolicyExt: Sized {
         ///
         /// Errors of the layers stay what they are.
         fn refused_error(is_refusal: Fn(&(dyn Error + 'static)) -> bool) -> JudgeError { JudgeError((is_refusal, Judged::Refused)) }
+    }
+
+    #[doc(hidden)]
+    fn permanent_own_error<E>(self, is_final: fn(&E) -> bool) -> WithPermanentError<Self, E> {
+        Adapted::new(self, JudgeError((Own(is_final), Judged::Permanent)))
     }
 
     /// Records responses as JSON, by their serde impls.

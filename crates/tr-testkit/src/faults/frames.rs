@@ -26,7 +26,8 @@ impl Frames {
             match Value::first(rest) {
                 Ok(Some((value, end))) => {
                     let frame: Vec<u8> = rest.drain(..end).collect();
-                    let is_reply = !is_push(&frame);
+                    // Else the server pushed it.
+                    let is_reply = frame.first() != Some(&b'>');
                     pieces.push(Piece { bytes: frame, value: Some(value), is_reply });
                 }
                 Ok(None) => return pieces,
@@ -75,11 +76,6 @@ impl Piece {
     pub(super) const fn counts(&self) -> bool {
         self.value.is_some() && self.is_reply
     }
-}
-
-/// Whether a frame from the server is not the reply to a command.
-fn is_push(frame: &[u8]) -> bool {
-    frame.first() == Some(&b'>')
 }
 
 #[cfg(test)]

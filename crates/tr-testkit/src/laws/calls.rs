@@ -4,7 +4,7 @@ use super::scene::{SPIN, Scene, TICK, Verdict, ensure, poll_ready_once};
 use crate::{
     BoxError,
     drive::{Driven, End, PATIENCE},
-    tool::{Failure, Handle, Scripted, Step},
+    tool::{Failure, Handle, Step},
 };
 use futures_util::future::{try_join, try_join_all};
 use std::{
@@ -135,13 +135,12 @@ where
                 poll_ready_once(&mut rival).is_ready(),
                 "the tool's capacity did not come back"
             );
-            let end = self.drop_unready(polls, &base, &asked).await;
-            rival = rival.clone(); // drops the ready instance
-            let end = match end {
-                Ok(()) => self.works_on(&base, &asked).await,
-                Err(seen) => Err(seen),
+            let end = async {
+                self.drop_unready(polls, &base, &asked).await?;
+                rival = rival.clone(); // drops the ready instance
+                self.works_on(&base, &asked).await
             };
-            end.map_err(|seen| {
+            end.await.map_err(|seen| {
                 format!("a call was dropped after {polls} polls while the tool was busy: {seen}")
             })?;
         }
@@ -166,14 +165,12 @@ where
             "a call hangs: its task was not woken although the tool made progress"
         );
         let wakers = call.abandon();
-        let mut left = self.is_idle(asked).await;
-        if left.is_ok() && wakers.strong_count() > 0 {
-            left = Err("its waker is still held".into());
-        }
-        if left.is_ok() {
-            left = self.answers(&mut base.clone()).await;
-        }
-        Ok((matches!(end, End::Finished(_)), left))
+        let works = async {
+            self.is_idle(asked).await?;
+            ensure!(wakers.strong_count() == 0, "its waker is still held");
+            self.answers(&mut base.clone()).await
+        };
+        Ok((matches!(end, End::Finished(_)), works.await))
     }
 
     async fn drop_unready(&self, polls: usize, base: &S, asked: &Handle<Req>) -> Verdict {
@@ -227,25 +224,17 @@ where
             ("future's first poll", Step::Panic),
             ("call", Step::PanicInCall),
         ] {
-            let tool = self.tool_panicking_once(step).capacity(1);
+            // Threads share a script, but a response need not be `Sync`.
+            let step = Mutex::new(Some(step));
+            let tool = self.tool_that(move |_| step.lock().ok()?.take()).capacity(1);
             let asked = tool.handle();
             let base = self.layered(tool);
             self.call_that_panics(&mut base.clone()).await;
-            let after = async {
-                self.is_idle(&asked).await?;
-                self.answers(&mut base.clone()).await
-            };
-            after
+            self.works_on(&base, &asked)
                 .await
                 .map_err(|observed| format!("after a panic in the tool's {what}: {observed}"))?;
         }
         Ok(())
-    }
-
-    fn tool_panicking_once(&self, step: Step<Res>) -> Scripted<Req, Res> {
-        // Threads share a script, but a response need not be `Sync`.
-        let step = Mutex::new(Some(step));
-        self.tool_that(move |_| step.lock().ok()?.take())
     }
 
     /// The layer may pass the panic on or turn it into an error.

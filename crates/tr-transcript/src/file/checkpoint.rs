@@ -91,7 +91,7 @@ impl SessionFile {
         let mut bytes = Vec::new();
         for (record, located) in self.entries.iter().enumerate() {
             let is_prompt = located.entry.as_message().is_some_and(Message::is_system_prompt);
-            if is_prompt || located.entry.is_header() {
+            if is_prompt || matches!(located.entry.what, What::Header { .. }) {
                 bytes.extend_from_slice(&self.bytes[self.spans[record].at.clone()]);
                 bytes.push(b'\n');
             }

@@ -137,10 +137,6 @@ impl Entry {
     pub(super) fn is_outside(&self) -> bool {
         matches!(self.what, What::Outside | What::Header { .. } | What::Leaf { .. })
     }
-
-    pub(super) fn is_header(&self) -> bool {
-        matches!(self.what, What::Header { .. })
-    }
 }
 
 /// The members of Claude Code's lines that are read.

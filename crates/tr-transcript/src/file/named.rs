@@ -83,12 +83,8 @@ pub(super) fn first(form: FileForm, bytes: &[u8], ids: &BTreeSet<&str>) -> Optio
     let may_name = |line: &[u8]| ids.len() > FEW || few.iter().any(|id| id.find(line).is_some());
     let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
     let mut lines = lines.filter(|(_, line)| may_name(line));
-    lines.find_map(|(number, line)| Some((number, ids[in_line(form, line, &names)?].into())))
-}
-
-/// Which of these calls a record on this line names, if the record may tell the call's outcome.
-fn in_line(form: FileForm, line: &[u8], names: &Names<'_>) -> Option<usize> {
-    find_in_records(line, |record| names.find(record).next().filter(|_| tells(form, record)))
+    let named = |record: &str| names.find(record).next().filter(|_| tells(form, record));
+    lines.find_map(|(number, line)| Some((number, ids[find_in_records(line, named)?].into())))
 }
 
 /// The members that tell whether a record may.

@@ -181,7 +181,8 @@ impl Text {
 
     /// The same for an id. Missing and empty ids are found where uses are paired.
     pub(super) fn refused_id(self, id: &str) -> Option<Refused> {
-        if id.is_empty() || is_of_other_server(id) {
+        // With the format of vLLM or Kimi, another provider than the form's own is asked.
+        if id.is_empty() || id.starts_with("chatcmpl-tool-") || id.starts_with("functions.") {
             return None;
         }
         Some(Refused::new(self.fault, self.member, self.why(id)?))
@@ -197,12 +198,6 @@ impl Text {
             _ => None,
         }
     }
-}
-
-/// Whether an id has the format of vLLM or Kimi: then another provider than the form's own is
-/// asked.
-fn is_of_other_server(id: &str) -> bool {
-    id.starts_with("chatcmpl-tool-") || id.starts_with("functions.")
 }
 
 pub(crate) fn is_plain(text: &str) -> bool {

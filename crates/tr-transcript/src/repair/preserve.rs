@@ -43,8 +43,9 @@ pub(super) fn repair(transcript: &Transcript, repair: Repair, log: &mut Log) -> 
         |message: &Message, block: usize| members && message.refuses_id(block, applies);
     let rules = format.rules_of(transcript.asked_in());
     let mut pairs = Pairs::of(format, rules, &messages, is_live, is_refused);
-    if elsewhere.uses {
-        pairs.keep_strays();
+    // A result without a step here answers a use that only the provider stores.
+    for found in pairs.found.iter_mut().filter(|found| elsewhere.uses && found.home.is_none()) {
+        found.fate = Fate::Answers;
     }
     let places = pairs.found.iter().enumerate().map(|(n, found)| ((found.at, found.block), n));
     let places = places.collect();

@@ -150,7 +150,8 @@ impl From<Replay> for CacheHit {
         Self {
             matched_on: replay.matched_on,
             age_ms: millis(replay.age),
-            key_fingerprint: fingerprint_text(replay.fingerprint),
+            // 16 hexadecimal digits.
+            key_fingerprint: format!("{:016x}", u64::from_be_bytes(replay.fingerprint)).into(),
             extra: Extra::default(),
         }
     }
@@ -208,10 +209,8 @@ impl From<ToolResultEnvelope> for ToolOutcome {
         if let Some(retried) = envelope.retried_by {
             outcome.set_retried(retried.into_iter().map(Retried::from).collect::<Vec<_>>());
         }
-        match envelope.cache.filter(|_| envelope.from_cache) {
-            Some(cache) => outcome.replayed(cache.into()),
-            None => outcome,
-        }
+        let replay = envelope.cache.filter(|_| envelope.from_cache).map(Replay::from);
+        replay.into_iter().fold(outcome, Self::replayed)
     }
 }
 
@@ -254,11 +253,6 @@ impl From<RetriedBy> for Retried {
             latency: duration(retried.latency_ms).unwrap_or_default(),
         }
     }
-}
-
-/// A fingerprint as the wire spells it: 16 hexadecimal digits.
-fn fingerprint_text(bytes: [u8; 8]) -> Box<str> {
-    format!("{:016x}", u64::from_be_bytes(bytes)).into()
 }
 
 /// The fingerprint that `text` spells; of any other text no digits.

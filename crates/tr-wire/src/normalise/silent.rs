@@ -69,22 +69,16 @@ fn says_something_flat(element: Source<'_>) -> bool {
 
 /// The object that says more of an error: itself, or the first of a list that says something.
 fn inner(error: Source<'_>) -> Option<Object<'_>> {
-    match error.kind() {
-        Kind::Array => {
-            let first = error.elements()?.into_iter().find(|one| says_something_flat(*one))?;
-            Object::of(first)
-        }
-        _ => Object::of(error),
-    }
+    Object::of(match error.elements() {
+        Some(all) => all.into_iter().find(|one| says_something_flat(*one))?,
+        None => error,
+    })
 }
 
 /// The texts of a list.
 fn texts(error: Source<'_>) -> Option<Cow<'_, str>> {
-    let all: Vec<_> = match error.kind() {
-        Kind::Array => error.elements()?.into_iter().filter_map(Source::text).collect(),
-        _ => return None,
-    };
-    let said = all.into_iter().filter(|text| !text.trim().is_empty()).collect::<Vec<_>>();
+    let texts = error.elements()?.into_iter().filter_map(Source::text);
+    let said: Vec<_> = texts.filter(|text| !text.trim().is_empty()).collect();
     (!said.is_empty()).then(|| said.join("; ").into())
 }
 

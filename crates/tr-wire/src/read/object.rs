@@ -137,11 +137,6 @@ impl<'a> Object<'a> {
         None
     }
 
-    /// All members, for an object whose names mean nothing to the form.
-    pub(crate) fn into_members(self) -> Vec<(Cow<'a, str>, Source<'a>)> {
-        self.members.into_iter().map(|member| (member.name, member.source)).collect()
-    }
-
     /// Keeps the unknown members.
     pub fn rest(&mut self) -> Extra {
         let left = mem::take(&mut self.members).into_iter().filter(|member| !member.taken);
@@ -189,8 +184,8 @@ shape! {
     /// An object of any names, whose values have one shape.
     pub Map<S> => Vec<(Box<str>, S::Value)>, "an object",
     |node, faults| {
-        let members = Object::open(node, &[], false, faults)?.into_members();
-        let read = |(name, source): (Cow<'_, str>, _)| {
+        let members = Object::open(node, &[], false, faults)?.members;
+        let read = |Member { name, source, .. }: Member<'_>| {
             let value = S::read(&Node::new(&At::Member(node.at, &name), source), faults);
             Some((name.into(), value?))
         };

@@ -5,7 +5,7 @@ use super::{
     shape,
 };
 use crate::fault::Faults;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::{borrow::Cow, time::Duration};
 use tr_core::Json;
 
@@ -273,11 +273,9 @@ shape! {
     /// A list of values of one shape.
     pub List<S> => Vec<S::Value>, "an array",
     |node, faults| {
-        let elements = match node.source.kind() {
-            Kind::Array => node.source.elements(),
-            _ => None,
+        let Some(elements) = node.source.elements() else {
+            return node.refuse(Self::expected(), faults);
         };
-        let Some(elements) = elements else { return node.refuse(Self::expected(), faults) };
         let read = |(i, element)| S::read(&Node::new(&At::Element(node.at, i), element), faults);
         // All of them first: each may have a fault.
         let values: Vec<_> = elements.into_iter().enumerate().map(read).collect();
@@ -288,15 +286,7 @@ shape! {
 
 impl<S: Write> Write for List<S> {
     fn write(value: &Self::Value) -> impl Serialize {
-        Sequence::<S>(value)
-    }
-}
-
-struct Sequence<'v, S: Shape>(&'v [S::Value]);
-
-impl<S: Write> Serialize for Sequence<'_, S> {
-    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
-        serializer.collect_seq(self.0.iter().map(S::write))
+        value.iter().map(S::write).collect::<Vec<_>>()
     }
 }
 

@@ -10,12 +10,38 @@
 macro_rules! __shape {
     (
         $(#[$meta:meta])*
-        $vis:vis $name:ident $(<$(const $limit:ident: $of:ty),+>)? => $value:ty, $expected:expr,
+        $vis:vis $name:ident $(<$(const $limit:ident: $of:ty),+>)? $(as $like:ty)? => $value:ty,
+        $($how:tt)*
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        $vis struct $name $(<$(const $limit: $of),+>)?;
+
+        $crate::read::shape! {
+            @impl [$(<$(const $limit: $of),+>)?] [$name $(<$($limit),+>)?] [$($like)?] => $value,
+            $($how)*
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis $name:ident<$inner:ident> $(where { $($bound:tt)* })? $(as $like:ty)? => $value:ty,
+        $($how:tt)*
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        $vis struct $name<$inner>(::std::marker::PhantomData<$inner>);
+
+        $crate::read::shape! {
+            @impl [<$inner: $crate::read::Shape>] [$name<$inner> $(where $($bound)*)?] [$($like)?]
+            => $value, $($how)*
+        }
+    };
+    (
+        @impl $generics:tt $name:tt [] => $value:ty, $expected:expr,
         |$source:ident| $read:expr, $schema:tt
     ) => {
         $crate::read::shape! {
-            $(#[$meta])*
-            $vis $name $(<$(const $limit: $of),+>)? => $value, $expected,
+            @impl $generics $name [] => $value, $expected,
             |node, faults| {
                 let $source = node.source;
                 ($read).or_else(|| node.refuse(<Self as $crate::read::Shape>::expected(), faults))
@@ -24,72 +50,30 @@ macro_rules! __shape {
         }
     };
     (
-        $(#[$meta:meta])*
-        $vis:vis $name:ident $(<$(const $limit:ident: $of:ty),+>)? => $value:ty, $expected:expr,
+        @impl $generics:tt $name:tt [] => $value:ty, $expected:expr,
         |$node:ident, $faults:ident| $read:expr, $schema:tt
     ) => {
         $crate::read::shape! {
-            $(#[$meta])*
-            $vis $name $(<$(const $limit: $of),+>)? => $value, $expected,
-            |$node, $faults| $read, |_| $schema
+            @impl $generics $name [] => $value, $expected, |$node, $faults| $read, |_| $schema
         }
     };
     (
-        $(#[$meta:meta])*
-        $vis:vis $name:ident $(<$(const $limit:ident: $of:ty),+>)? => $value:ty, $expected:expr,
+        @impl $generics:tt $name:tt [] => $value:ty, $expected:expr,
         |$node:ident, $faults:ident| $read:expr, |$generator:pat_param| $schema:tt
     ) => {
-        $(#[$meta])*
-        #[derive(Debug)]
-        $vis struct $name $(<$(const $limit: $of),+>)?;
-
         $crate::read::shape! {
-            @impl [$(<$(const $limit: $of),+>)?] [$name $(<$($limit),+>)?] => $value, $expected,
+            @impl $generics $name => $value, $expected,
             |$node, $faults| $read, |$generator| $crate::read::schemars::json_schema!($schema),
         }
     };
     (
-        $(#[$meta:meta])*
-        $vis:vis $name:ident<$inner:ident> => $value:ty, $expected:expr,
-        |$node:ident, $faults:ident| $read:expr, |$generator:ident| $schema:tt
-    ) => {
-        $(#[$meta])*
-        #[derive(Debug)]
-        $vis struct $name<$inner>(::std::marker::PhantomData<$inner>);
-
-        $crate::read::shape! {
-            @impl [<$inner: $crate::read::Shape>] [$name<$inner>] => $value, $expected,
-            |$node, $faults| $read, |$generator| $crate::read::schemars::json_schema!($schema),
-        }
-    };
-    (
-        $(#[$meta:meta])*
-        $vis:vis $name:ident<$inner:ident> $(where { $($bound:tt)* })? as $like:ty => $value:ty,
+        @impl $generics:tt $name:tt [$like:ty] => $value:ty,
         |$node:ident, $faults:ident| $read:expr $(, $($item:tt)*)?
     ) => {
-        $(#[$meta])*
-        #[derive(Debug)]
-        $vis struct $name<$inner>(::std::marker::PhantomData<$inner>);
-
         $crate::read::shape! {
-            @impl [<$inner: $crate::read::Shape>] [$name<$inner> $(where $($bound)*)?] => $value,
+            @impl $generics $name => $value,
             <$like as $crate::read::Shape>::expected(), |$node, $faults| $read,
             |generator| <$like as $crate::read::Shape>::schema(generator), $($($item)*)?
-        }
-    };
-    (
-        $(#[$meta:meta])*
-        $vis:vis $name:ident $(<$(const $limit:ident: $of:ty),+>)? as $like:ty => $value:ty,
-        |$node:ident, $faults:ident| $read:expr
-    ) => {
-        $(#[$meta])*
-        #[derive(Debug)]
-        $vis struct $name $(<$(const $limit: $of),+>)?;
-
-        $crate::read::shape! {
-            @impl [$(<$(const $limit: $of),+>)?] [$name $(<$($limit),+>)?] => $value,
-            <$like as $crate::read::Shape>::expected(), |$node, $faults| $read,
-            |generator| <$like as $crate::read::Shape>::schema(generator),
         }
     };
     (

@@ -139,10 +139,7 @@ impl<'a> Source<'a> {
 
     pub fn number(self) -> Option<Number> {
         match self {
-            Self::Json(raw) => match self.kind() {
-                Kind::Number => Number::parse(raw.get()),
-                _ => None,
-            },
+            Self::Json(raw) => Number::parse(raw.get()),
             #[cfg(feature = "toml")]
             Self::Toml(value) => toml_value::number(value),
         }

@@ -1,9 +1,12 @@
 //! Whether a text is JSON at all, and means one thing only.
-use super::{At, Source};
+use super::At;
 use crate::fault::{EnvelopeFault, Faults};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
-use tr_core::canonical::{self, ErrorKind, MAX_DEPTH};
+use tr_core::{
+    canonical::{self, ErrorKind, MAX_DEPTH},
+    internal::members,
+};
 
 /// Each level of nesting is scanned again when faults are looked for; past this many bytes the
 /// rest goes unsearched, since one fault is enough to refuse a text.
@@ -103,9 +106,9 @@ impl Walk<'_> {
             }
             Some(b'{') => self.object(raw, at, depth + 1),
             Some(b'[') => {
-                let elements = Source::Json(raw).elements();
+                let elements = serde_json::from_str::<Vec<&RawValue>>(text);
                 for (i, element) in elements.into_iter().flatten().enumerate() {
-                    self.source(element, &At::Element(at, i), depth + 1);
+                    self.value(element, &At::Element(at, i), depth + 1);
                 }
             }
             _ => {
@@ -118,7 +121,7 @@ impl Walk<'_> {
     }
 
     fn object(&mut self, raw: &RawValue, at: &At<'_>, depth: usize) {
-        let Ok(members) = Source::Json(raw).members() else {
+        let Ok(members) = members(raw.get()) else {
             // Its names cannot be decoded: half a surrogate pair.
             self.push(at, raw.get(), "names in valid Unicode", "a lone surrogate in a name");
             return;
@@ -127,16 +130,10 @@ impl Walk<'_> {
         for (name, member) in &members {
             let at = At::Member(at, name);
             if !seen.insert(&**name) {
-                let offset = member.offset(self.faults);
+                let offset = self.faults.offset_of(member.get());
                 self.faults.push(EnvelopeFault::duplicate(at.to_string()).at(offset));
             }
-            self.source(*member, &at, depth);
-        }
-    }
-
-    fn source(&mut self, source: Source<'_>, at: &At<'_>, depth: usize) {
-        if let Some(raw) = source.raw() {
-            self.value(raw, at, depth);
+            self.value(member, &at, depth);
         }
     }
 

@@ -96,13 +96,6 @@ impl Pairs<'_> {
         }
     }
 
-    /// A result without a step here answers a use that only the provider stores.
-    pub(in super::super) fn keep_strays(&mut self) {
-        for found in self.found.iter_mut().filter(|found| found.home.is_none()) {
-            found.fate = Fate::Answers;
-        }
-    }
-
     /// The cache marks that results inherit from those they replace, by message and block.
     pub(in super::super) fn marked<'m>(
         &self,
