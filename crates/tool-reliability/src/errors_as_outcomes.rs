@@ -96,6 +96,8 @@ pub fn outcome(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ToolO
     if let Some(exhausted) = find::<RetryExhausted>(error) {
         outcome.set_retried(exhausted.retried().to_vec());
     }
-    let replay = failure_info(error).and_then(FailureInfo::replay);
-    replay.into_iter().fold(outcome, ToolOutcome::replayed)
+    match failure_info(error).and_then(FailureInfo::replay) {
+        Some(replay) => outcome.replayed(replay),
+        None => outcome,
+    }
 }

@@ -209,8 +209,10 @@ impl From<ToolResultEnvelope> for ToolOutcome {
         if let Some(retried) = envelope.retried_by {
             outcome.set_retried(retried.into_iter().map(Retried::from).collect::<Vec<_>>());
         }
-        let replay = envelope.cache.filter(|_| envelope.from_cache).map(Replay::from);
-        replay.into_iter().fold(outcome, Self::replayed)
+        match envelope.cache.filter(|_| envelope.from_cache) {
+            Some(cache) => outcome.replayed(cache.into()),
+            None => outcome,
+        }
     }
 }
 
