@@ -320,6 +320,9 @@ fn health(report: &FileReport) -> Health {
 /// Smaller files need no progress bar.
 const LARGE: u64 = 64 << 20;
 
+/// The bar moves after this many bytes: that takes a look at the clock.
+const STEP: u64 = 1 << 20;
+
 /// Works through `bytes`, under a bar on standard error if they are many; hidden unless that is a
 /// terminal. What is given to `work` moves the bar; it counts from the beginning.
 fn under_bar<T>(bytes: u64, work: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
@@ -329,7 +332,13 @@ fn under_bar<T>(bytes: u64, work: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
     let style = ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {eta} left");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(bytes).with_style(style);
-    let result = work(&mut |done| bar.set_position(done));
+    let mut next = 0;
+    let result = work(&mut |done| {
+        if done >= next {
+            bar.set_position(done);
+            next = done.saturating_add(STEP);
+        }
+    });
     bar.finish_and_clear();
     result
 }
