@@ -90,11 +90,11 @@ fn list(folder: &Path, asked: &Value) -> io::Result<Value> {
         ("lies", 3) => json!({ "payments": [], "error": { "code": 503 } }),
         ("lies", _) => {
             let text = json!([{ "type": "text", "text": "try again later" }]);
-            return Ok(json!({ "content": text, "isError": now() % 2 == 0 }));
+            return Ok(json!({ "content": text, "isError": now().is_multiple_of(2) }));
         }
         _ => json!({ "payments": all }),
     };
-    if now() % 2 == 0 {
+    if now().is_multiple_of(2) {
         let text = json!([{ "type": "text", "text": document.to_string() }]);
         return Ok(json!({ "content": text }));
     }

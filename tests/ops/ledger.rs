@@ -229,7 +229,7 @@ impl Client {
                 self.call("pay", order, UNKNOWN, &other, Some("outcome_unknown"));
             }
             // A server that crashes more often stays down.
-            8 if self.door == Door::Stdio && order % 10 == 0 && self.crashes < 4 => {
+            8 if self.door == Door::Stdio && order.is_multiple_of(10) && self.crashes < 4 => {
                 self.crashes += 1;
                 self.call("pay", order, "crash", &key, None);
                 self.call("pay", order, "crash", &key, Some("outcome_unknown"));

@@ -24,7 +24,8 @@ impl Write for Recent {
         // They begin with the time.
         let what = |line: &str| line.split_once(' ').map(|(_, what)| what.to_owned());
         let is_again = lines.back().is_some_and(|(_, last, _)| what(last) == what(&text));
-        let before = lines.pop_back_if(|_| is_again).map_or(0, |(_, _, times)| times);
+        let again = if is_again { lines.pop_back() } else { None };
+        let before = again.map_or(0, |(_, _, times)| times);
         if lines.len() == MOST {
             lines.pop_front();
         }

@@ -203,12 +203,22 @@ fn an_effect_is_not_taken_for_that_of_an_equal_call() {
     shop.send(1, json!({ "idempotencyKey": "one" }));
     shop.client.log_until(|log| log.contains("server_exited"));
     shop.unset("hidden");
+    // On a busy machine the first may be answered before.
+    let mut first = None;
     let second = until("the second payment", || {
-        let told = shop.pay(2, json!({ "idempotencyKey": "two" }));
+        shop.send(2, json!({ "idempotencyKey": "two" }));
+        let told = loop {
+            let answer = shop.client.receive();
+            match answer["id"].as_u64() {
+                Some(1) => first = Some(text(&answer)),
+                Some(2) => break text(&answer),
+                _ => {}
+            }
+        };
         (!told.contains("started again")).then_some(told)
     });
     assert_eq!(second, "paid");
-    let told = text(&shop.client.answer(1));
+    let told = first.unwrap_or_else(|| text(&shop.client.answer(1)));
     assert!(told.contains("may have run"), "{told}");
     assert_eq!(shop.paid(), 1);
 }
