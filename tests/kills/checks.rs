@@ -40,7 +40,7 @@ effect = "read_only"
 enum How {
     /// As they are.
     Plain,
-    /// Each only after a second at most.
+    /// Each only after a second at most, and the list is on its way for nearly as long.
     Late,
     /// Each as two halves.
     Instalments,

@@ -94,6 +94,10 @@ fn list(folder: &Path, asked: &Value) -> io::Result<Value> {
         }
         _ => json!({ "payments": all }),
     };
+    if how == "late" {
+        // What it lists is as old as that.
+        thread::park_timeout(Duration::from_millis(now() % 900));
+    }
     if now().is_multiple_of(2) {
         let text = json!([{ "type": "text", "text": document.to_string() }]);
         return Ok(json!({ "content": text }));

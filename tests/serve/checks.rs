@@ -1,7 +1,7 @@
 //! Payments whose answer is lost, and that another tool lists.
 use crate::front::{Front, Shop, until};
 use serde_json::{Value, json};
-use std::{fs, process::Command};
+use std::{fs, process::Command, thread};
 
 /// Pays; by the file beside the ledger it pays and fails, or fails and pays nothing. Lists what was paid, unless that is
 /// hidden.
@@ -12,12 +12,17 @@ has = lambda name: os.path.exists(folder + "/" + name)
 asked = json.load(sys.stdin)
 if what == "list":
     open(folder + "/asked", "a").write(json.dumps(asked) + "\n")
+    if has("garbled"):
+        print('{"payments":[]},"x":null')
+        sys.exit()
     paid = [json.loads(line) for line in open(folder + "/ledger")] if has("ledger") else []
     print(json.dumps({"payments": [] if has("hidden") else [it for it in paid if it["order"] == asked["order"]]}))
     sys.exit()
 if not has("fails"):
     with open(folder + "/ledger", "a") as ledger:
         ledger.write(json.dumps({"order": asked["order"], "cents": asked["cents"], "at": int(time.time() * 1000)}) + "\n")
+if has("slow"):
+    time.sleep(0.5)
 if has("fails") or has("lost"):
     sys.exit(137)
 if has("hangs"):
@@ -152,5 +157,31 @@ fn absence_lets_it_run_again_only_where_that_is_declared() {
             (again, usize::from(again)),
             "{told}"
         );
+    }
+}
+
+#[test]
+fn a_text_that_is_no_json_shows_no_absence() {
+    let bank = Bank::new("absent_after = \"1s\"", &[]);
+    bank.set("lost");
+    bank.set("garbled");
+    assert_eq!(ran(&bank.pay(Some("k"))), "unknown");
+    assert_eq!(ran(&bank.pay(Some("k"))), "unknown");
+    assert_eq!(bank.paid(), 1);
+}
+
+/// Callers of one key wait for one payment: they are no two payments of which one could be meant.
+#[test]
+fn several_callers_of_a_lost_payment_learn_that_it_was_made() {
+    let bank = Bank::new("", &[]);
+    bank.set("slow");
+    bank.set("lost");
+    let told: Vec<Value> = thread::scope(|scope| {
+        let callers: Vec<_> = (0..3).map(|_| scope.spawn(|| bank.pay(Some("k")))).collect();
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect()
+    });
+    assert_eq!(bank.paid(), 1);
+    for told in &told {
+        assert_eq!(told["result"]["settled"]["cents"], 500, "{told}");
     }
 }

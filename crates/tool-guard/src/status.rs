@@ -186,7 +186,7 @@ fn faults(guard: &Value) -> Vec<String> {
         faults.push(format!("its records cannot be used: {}", said(error)));
     }
     if let Some(why) = guard["counts"]["storeFailure"].as_str() {
-        faults.push(format!("calls are refused, since they cannot be recorded: {why}"));
+        faults.push(format!("the last call to be recorded was refused: {why}"));
     }
     if guard["state"]["on"] == false {
         faults.push("it is switched off: calls pass unguarded".into());

@@ -1,7 +1,7 @@
 //! Asks a tool that only reads whether a call ran whose outcome is unknown, and settles its record.
 use super::{
     call::McpCall,
-    check::{self, Checked, Made, Question, Shown},
+    check::{Checked, Made, Question, Shown},
     effects::Effects,
     notes,
     settling::{self, Asks, CallRecords, End, PATIENCE, UNTIL, kept},
@@ -46,7 +46,7 @@ impl Asker {
         if !was_sent || unknowns::ended(&end, None) == Ended::Not {
             self.link.unknowns.made.did_not_run(&checked.question);
         }
-        if !is_barred && left_unknown(&end).is_none() {
+        if self.host_runs || !is_barred && left_unknown(&end).is_none() {
             return Some(end);
         }
         // The call that may have run: this one, or the equal one that blocks it.
@@ -70,8 +70,7 @@ impl Asker {
         let since = SystemClock.unix_ms().saturating_sub(checked.question.since);
         let left = self.link.lock().limits.idle + AT_LEAST;
         let left = left.saturating_sub(Duration::from_millis(since));
-        let of = if self.host_runs { Source::Host(None) } else { Source::Server(mcp) };
-        let asking = Asking { by: self, of };
+        let asking = Asking { by: self, of: Source::Server(mcp) };
         let known = settling::until_known(&asking, &asked);
         let known = timeout(left.clamp(AT_LEAST, WHILE_WAITED_FOR), known).await;
         let Ok(Some((how, said))) = known else { return Some(end) };
@@ -107,20 +106,19 @@ impl Asker {
         }
     }
 
-    /// Settles the calls of these tools that are shown by the result of a call with these params, which a host has made.
-    pub(super) async fn seen(
-        self,
-        tools: Vec<Arc<ToolManifest>>,
-        params: Json,
-        result: Box<RawValue>,
-    ) {
-        let Ok(params) = serde_json::from_str::<Map<String, Value>>(params.get()) else { return };
+    /// Settles the calls of these tools of this server, which its host runs, that a call of the host's shows.
+    pub(super) async fn seen(self, tools: Vec<Arc<ToolManifest>>, server: Box<str>, seen: Seen) {
+        let params = serde_json::from_str::<Map<String, Value>>(seen.params.get());
+        let Ok(params) = params else { return };
         let records = &self.link.records;
-        let asking = Asking { by: &self, of: Source::Host(Some(result.get())) };
+        let asking = Asking { by: &self, of: Source::Host(&seen) };
         for tool in tools {
             let found = records.of_tool(&tool).await.unwrap_or_default();
+            // Other servers may have a tool of this name.
             let is_asked = |(question, record): &(Question, DedupeRecord)| {
-                record.state == RecordState::Unknown && question.args == params
+                record.state == RecordState::Unknown
+                    && question.args == params
+                    && record.request.about.get("server").is_some_and(|it| **it == *server)
             };
             for (question, record) in found.into_iter().filter(is_asked) {
                 let Ok(key) = record.key.parse() else { continue };
@@ -175,8 +173,15 @@ struct Asking<'a> {
 /// Where answers come from.
 enum Source<'a> {
     Server(&'a McpCall),
-    /// A host that makes the call itself, if it has.
-    Host(Option<&'a str>),
+    Host(&'a Seen),
+}
+
+/// A call that a host has made itself.
+pub(super) struct Seen {
+    pub(super) params: Json,
+    /// When it began, in milliseconds since 1970.
+    pub(super) begun: u64,
+    pub(super) result: Box<RawValue>,
 }
 
 impl Asks for Asking<'_> {
@@ -196,33 +201,36 @@ impl Asks for Asking<'_> {
         json!({ "content": [notes::block(text)] })
     }
 
-    async fn asked(&self, check: &OutcomeCheck, asked: &Checked) -> Shown {
-        let judge = |result: &str| {
-            check::judge(check, &asked.question, asked.last, result, SystemClock.unix_ms())
-        };
+    fn begins(&self) -> u64 {
+        match self.of {
+            Source::Server(_) => SystemClock.unix_ms(),
+            Source::Host(Seen { begun, .. }) => *begun,
+        }
+    }
+
+    async fn asked(&self, check: &OutcomeCheck, question: &Question) -> Result<String, Shown> {
         let (by, mcp) = match self.of {
             Source::Server(mcp) => (self.by, mcp),
-            Source::Host(Some(result)) => return judge(result),
-            Source::Host(None) => return Shown::NotYet("the host has to ask"),
+            Source::Host(seen) => return Ok(seen.result.get().to_owned()),
         };
         let known = lock(&by.effects).of(&check.tool);
         let effect = known.and_then(|known| known.by_server.or(known.manifest.effect));
         if effect != Some(Effect::ReadOnly) {
-            return Shown::Nothing(
+            return Err(Shown::Nothing(
                 "the tool to ask is not known to only read: declare effect = \"read_only\" for it",
-            );
+            ));
         }
-        let Some((call, mcp)) = by.open(mcp, check, &asked.question) else {
-            return Shown::NotYet("it cannot be asked now");
+        let Some((call, mcp)) = by.open(mcp, check, question) else {
+            return Err(Shown::NotYet("it cannot be asked now"));
         };
         let _open = Open { link: &by.link, id: &mcp.id };
         let end = timeout(PATIENCE, ServerTool(by.link.clone()).call(call)).await;
-        let Ok(Ok(outcome)) = end else { return Shown::NotYet("it was not answered") };
+        let Ok(Ok(outcome)) = end else { return Err(Shown::NotYet("it was not answered")) };
         if outcome.error().is_some() {
-            return Shown::NotYet("its answer is a failure");
+            return Err(Shown::NotYet("its answer is a failure"));
         }
-        let Some(result) = outcome.content() else { return Shown::Nothing("it has no answer") };
-        judge(result.get())
+        let result = outcome.content().map(|content| content.get().to_owned());
+        result.ok_or(Shown::Nothing("it has no answer"))
     }
 }
 

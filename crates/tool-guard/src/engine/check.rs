@@ -97,8 +97,8 @@ impl Question {
     }
 }
 
-/// What the result of `tools/call`, a success, shows at this time of a call whose last attempt was sent at `last`, both in
-/// milliseconds since 1970.
+/// What the result of `tools/call`, a success that was asked for `now`, shows of a call whose last attempt was sent at
+/// `last`, both in milliseconds since 1970.
 pub(crate) fn judge(
     check: &OutcomeCheck,
     asked: &Question,

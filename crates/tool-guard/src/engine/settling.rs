@@ -1,6 +1,6 @@
 //! Finds out how calls of unknown outcome ended, by what another tool answers, and settles their records.
 use super::{
-    check::{Checked, Made, NOTED, Question, Shown},
+    check::{Checked, Made, NOTED, Question, Shown, judge},
     failure::Failure,
 };
 use crate::terminal::short_id;
@@ -15,8 +15,8 @@ use tool_reliability::{
     telemetry::TARGET,
 };
 use tr_core::{
-    BoxError, FailureInfo, FencingToken, Ran, ToolManifest, ToolOutcome, Verdict, canonical::Key,
-    manifest::OutcomeCheck, printable,
+    BoxError, FailureInfo, FencingToken, Ran, SystemClock, ToolManifest, ToolOutcome, Verdict,
+    WallClock as _, canonical::Key, manifest::OutcomeCheck, printable,
 };
 
 pub(crate) type End = Result<ToolOutcome, BoxError>;
@@ -48,8 +48,17 @@ pub(crate) trait Asks: Sync {
     /// The calls that can be asked about.
     fn made(&self) -> &Made;
 
-    /// Asks once.
-    fn asked(&self, check: &OutcomeCheck, asked: &Checked) -> impl Future<Output = Shown> + Send;
+    /// Asks once: a result of `tools/call`, or what is shown without one.
+    fn asked(
+        &self,
+        check: &OutcomeCheck,
+        question: &Question,
+    ) -> impl Future<Output = Result<String, Shown>> + Send;
+
+    /// When what is asked now begins, in milliseconds since 1970: its answer may be no younger.
+    fn begins(&self) -> u64 {
+        SystemClock.unix_ms()
+    }
 
     /// Whether it may be asked again.
     fn is_reachable(&self) -> bool;
@@ -79,7 +88,11 @@ pub(crate) async fn until_known(
 
 async fn ask(asks: &impl Asks, asked: &Checked) -> Shown {
     let Some(check) = asked.check() else { return Shown::Nothing("its tool has no check") };
-    let mut shown = asks.asked(check, asked).await;
+    let begun = asks.begins();
+    let mut shown = match asks.asked(check, &asked.question).await {
+        Ok(result) => judge(check, &asked.question, asked.last, &result, begun),
+        Err(shown) => shown,
+    };
     if matches!(shown, Shown::Ran(_))
         && (asks.made().has_twin(asked) || asks.records().has_twin(asked).await)
     {

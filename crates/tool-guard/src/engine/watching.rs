@@ -266,7 +266,7 @@ impl Counted {
             *lock(&self.counts.store_failure) = why.flatten();
         }
         if !self.shadow {
-            self.counts.count(&fate(self.mcp.is_own_id_used(), self.may_repeat, end));
+            self.counts.count(&fate(was_sent, self.may_repeat, end));
         }
     }
 }

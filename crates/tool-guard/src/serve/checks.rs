@@ -1,7 +1,7 @@
 //! Asks a tool whether another one's call ran whose outcome is unknown.
 use crate::{
     engine::{
-        check::{self, Checked, Made, Shown},
+        check::{Checked, Made, Question, Shown},
         settling::{self, Asks, CallRecords, End, PATIENCE, UNTIL, kept},
         unknowns::{self, Earlier, Ended, left_unknown},
     },
@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::{Instant, timeout};
-use tool_reliability::{Guarded, config::Live, idempotency::Resolution};
+use tool_reliability::{Guarded, Mode, config::Live, idempotency::Resolution};
 use tower::ServiceExt as _;
 use tower_service::Service;
 use tr_core::{
@@ -77,8 +77,11 @@ impl Service<ToolCall> for Checks {
 impl Asker {
     /// The call, if it can be asked about; then its record notes what is asked.
     fn checked(&self, call: &mut ToolCall) -> Option<Arc<Checked>> {
-        let known = self.live.catalog().manifested(call.clone());
-        if DefaultPolicy.effect(&known) != Effect::Mutating {
+        let catalog = self.live.catalog();
+        catalog.get(&call.parts().tool)?.check.as_ref()?;
+        let known = catalog.manifested(call.clone());
+        let is_guarded = self.live.stack().kill_switch().mode(&known) == Mode::Enforce;
+        if !is_guarded || DefaultPolicy.effect(&known) != Effect::Mutating {
             return None;
         }
         let mut checked = Checked::of(&known)?;
@@ -117,12 +120,12 @@ impl Asker {
         let left = deadline
             .map_or(WHILE_WAITED_FOR, |it| it.saturating_duration_since(Instant::now().into_std()));
         let left = left.clamp(AT_LEAST, WHILE_WAITED_FOR);
-        let known = async {
+        let known = match earlier {
             // Who cancels waits no longer.
-            let left = if earlier == Earlier::Cancelled { Duration::ZERO } else { left };
-            timeout(left, settling::until_known(&**self, &asked)).await.ok()?
+            Earlier::Cancelled => None,
+            _ => timeout(left, settling::until_known(&**self, &asked)).await.ok().flatten(),
         };
-        let Some((how, said)) = known.await else {
+        let Some((how, said)) = known else {
             if is_own && run.is_some() {
                 tokio::spawn(self.clone().go_on(asked));
             }
@@ -169,21 +172,21 @@ impl Asks for Asker {
         json!({ "settled": element, "note": text })
     }
 
-    async fn asked(&self, check: &OutcomeCheck, asked: &Checked) -> Shown {
-        let arguments = Json::from(Value::from(asked.question.args.clone()));
-        let call = ToolCall::new(&*check.tool, arguments).effect(Effect::ReadOnly);
-        let call = self.live.catalog().manifested(call);
+    async fn asked(&self, check: &OutcomeCheck, question: &Question) -> Result<String, Shown> {
+        let arguments = Json::from(Value::from(question.args.clone()));
+        let call = self.live.catalog().manifested(ToolCall::new(&*check.tool, arguments));
+        // The configuration may have been read again.
+        if DefaultPolicy.effect(&call) != Effect::ReadOnly {
+            return Err(Shown::Nothing("the tool to ask is not declared to only read"));
+        }
         let Ok(Ok(outcome)) = timeout(PATIENCE, self.upstream.clone().call(call)).await else {
-            return Shown::NotYet("it was not answered");
+            return Err(Shown::NotYet("it was not answered"));
         };
         if outcome.error().is_some() {
-            return Shown::NotYet("its answer is a failure");
+            return Err(Shown::NotYet("its answer is a failure"));
         }
-        let Some(document) = outcome.content() else { return Shown::Nothing("it has no answer") };
-        let text = document.get();
-        // A text is that of a document.
-        let text = serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned());
-        let result = format!(r#"{{"structuredContent":{text}}}"#);
-        check::judge(check, &asked.question, asked.last, &result, SystemClock.unix_ms())
+        let document = outcome.content().ok_or(Shown::Nothing("it has no answer"))?.get();
+        let text = serde_json::from_str(document).unwrap_or_else(|_| document.to_owned());
+        Ok(json!({ "content": [{ "text": text }] }).to_string())
     }
 }

@@ -70,7 +70,10 @@ impl SessionCorrupt {
 impl ContentFiltered {
     pub(super) fn new(recovery: ErrorRecovery, cause: Option<tr_core::BoxError>) -> Self {
         let facts = FailureInfo::new("content_filter", Ran::Yes, Verdict::Permanent).by_layer();
-        let facts = cause.into_iter().fold(facts, FailureInfo::because);
+        let facts = match cause {
+            Some(cause) => facts.because(cause),
+            None => facts,
+        };
         Self { recovery, facts }
     }
 

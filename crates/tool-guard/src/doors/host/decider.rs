@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 use tokio::time::Instant;
-use tr_core::{Effect, FailureInfo, Ran, Verdict, code};
+use tr_core::{Effect, FailureInfo, Ran, SystemClock, Verdict, WallClock as _, code};
 
 /// An answer for a connection.
 pub(crate) type Outgoing = (Connection, Answer);
@@ -110,7 +110,8 @@ impl Decider {
         };
         self.tell(&before.tool, before.effect);
         let shows = self.proxy.is_asked_about_others(&before.tool);
-        let shows = shows.then(|| (before.tool.clone(), request.arguments.clone()));
+        let begun = SystemClock.unix_ms();
+        let shows = shows.then(|| (before.tool.clone(), request.arguments.clone(), begun));
         let is_off = self.proxy.mode == Mode::Off;
         let finished = match if is_off { Ok(None) } else { self.proxy.begin(request) } {
             Ok(finished) => finished,
@@ -168,8 +169,8 @@ impl Decider {
         };
         let (shows, result) = (call.shows.take(), calls::result(after));
         self.proxy.on_host_end(&token(number), &result);
-        if let Some((tool, params)) = shows.filter(|_| !after.is_failure()) {
-            self.proxy.on_answer_about_others(&tool, &params, result);
+        if let Some(shows) = shows.filter(|_| !after.is_failure()) {
+            self.proxy.on_answer_about_others(shows, result);
         }
         if is_late || self.proxy.mode != Mode::Enforce {
             // It settles the record; no answer of the model's waits for notes.

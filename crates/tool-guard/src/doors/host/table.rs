@@ -37,8 +37,8 @@ pub(crate) struct Call {
     pub(crate) name: Option<Name>,
     /// The params to make it with, if the host's are not these.
     pub(crate) params: Option<Box<RawValue>>,
-    /// Its tool and params, if its answer may show how other calls ended.
-    pub(crate) shows: Option<(Box<str>, Json)>,
+    /// Its tool, its params and when it began, in milliseconds since 1970, if its answer may show how other calls ended.
+    pub(crate) shows: Option<(Box<str>, Json, u64)>,
     pub(crate) state: State,
 }
 

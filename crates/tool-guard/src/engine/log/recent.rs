@@ -21,21 +21,25 @@ impl Write for Recent {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut lines = lock(&LINES);
         let text = String::from_utf8_lossy(line).trim_end().to_owned();
-        // They begin with the time.
-        let what = |line: &str| line.split_once(' ').map(|(_, what)| what.to_owned());
-        let is_again = lines.back().is_some_and(|(_, last, _)| what(last) == what(&text));
-        let again = if is_again { lines.pop_back() } else { None };
-        let before = again.map_or(0, |(_, _, times)| times);
-        if lines.len() == MOST {
+        let again = lines.back().filter(|(_, last, _)| what(last) == what(&text));
+        let times = again.map_or(1, |(_, _, times)| times + 1);
+        if times > 1 {
+            lines.pop_back();
+        } else if lines.len() == MOST {
             lines.pop_front();
         }
-        lines.push_back((SystemClock.unix_ms(), text, before + 1));
+        lines.push_back((SystemClock.unix_ms(), text, times));
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// A line without its time, with which it begins.
+fn what(line: &str) -> &str {
+    line.split_once(' ').map_or(line, |(_, what)| what)
 }
 
 /// The last of them, the oldest first, each with its time in milliseconds since 1970.

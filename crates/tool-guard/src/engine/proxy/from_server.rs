@@ -4,6 +4,7 @@ use super::{CONNECTION_CLOSED, Proxy, relayed, requests::Open, too_long};
 use crate::{
     engine::{
         answer,
+        asking::Seen,
         failure::{Answer, Ending, Failure},
         guessed,
         in_flight::{Answered, Relay},
@@ -373,18 +374,18 @@ impl Proxy {
 
     /// Whether the answers of this tool show how calls of others ended.
     pub(crate) fn is_asked_about_others(&self, tool: &str) -> bool {
-        !lock(&self.effects).declared.checked_by(tool).is_empty()
+        self.mode == Mode::Enforce && !lock(&self.effects).declared.checked_by(tool).is_empty()
     }
 
-    /// The host has made a call of such a tool, with this result.
+    /// The host has made a call of such a tool with these params, which began then, with this result.
     pub(crate) fn on_answer_about_others(
         &mut self,
-        tool: &str,
-        params: &Json,
+        (tool, params, begun): (Box<str>, Json, u64),
         result: Box<RawValue>,
     ) {
-        let asked = lock(&self.effects).declared.checked_by(tool);
-        self.calls.go_on(self.asker().seen(asked, params.clone(), result));
+        let asked = lock(&self.effects).declared.checked_by(&tool);
+        let seen = Seen { params, begun, result };
+        self.calls.go_on(self.asker().seen(asked, self.server.clone(), seen));
     }
 
     /// The host waits for the call no longer.
