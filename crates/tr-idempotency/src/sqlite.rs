@@ -274,7 +274,10 @@ impl RecordStore for Sqlite {
     }
 
     fn sweep(&self) -> StoreFuture<'_, u64> {
-        Box::pin(self.write(|table| table.sweep(AT_ONCE)))
+        Box::pin(self.write(|table| {
+            table::end_dead_leases(table)?;
+            table.sweep(AT_ONCE)
+        }))
     }
 
     fn mark<'s>(&'s self, from: &'s [u8], to: &'s [u8]) -> StoreFuture<'s, Vec<u8>> {

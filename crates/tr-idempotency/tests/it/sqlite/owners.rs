@@ -53,6 +53,30 @@ async fn a_call_of_a_process_that_has_ended_is_unknown_at_once() {
     assert_eq!(stays.flush(&Query::ALL).await.unwrap(), 0);
 }
 
+#[tokio::test]
+async fn a_process_has_ended_when_that_was_first_seen() {
+    for is_swept in [false, true] {
+        let folder = Folder::new();
+        let (ends, stays) = (store(&folder).await, store(&folder).await);
+        let paid = mutating("paid");
+        assert!(matches!(ends.claim(&paid).await.unwrap(), Claimed::Run(_)));
+        drop(ends);
+        if is_swept {
+            assert_eq!(stays.sweep().await.unwrap(), 0);
+        } else {
+            let again = ClaimRequest { owner: paid.owner + 1, ..paid.clone() };
+            assert!(matches!(stays.claim(&again).await.unwrap(), Claimed::Unknown(_)));
+        }
+        let read = async || stays.read(&paid.key).await.unwrap().unwrap();
+        let first = read().await.record.changed_at;
+        while {
+            let later = read().await;
+            assert_eq!(later.record.changed_at, first, "{is_swept}");
+            later.now <= first + 1
+        } {}
+    }
+}
+
 /// While another process keeps the file locked for writing, and without a file beside it.
 #[tokio::test]
 async fn a_file_that_is_only_read_shows_calls_as_they_stand() {
