@@ -108,9 +108,12 @@ async def confirm(*_):
 
 async def with_mcp(seen, target, script):
     from mcp import Client, StdioServerParameters
+    from mcp.client import session
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client
 
+    # In ten seconds not every server has started on a busy machine; then it would speak an older version.
+    session.DISCOVER_TIMEOUT_SECONDS = 120
     http = create_mcp_http_client(headers=target.get("headers"))
     if url := target.get("url"):
         server = streamable_http_client(url, http_client=http)
