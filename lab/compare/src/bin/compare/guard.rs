@@ -8,7 +8,10 @@ use benches::measure::{Effort, median};
 use std::{
     ffi::OsString,
     fs,
+    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
     process::{Command, Stdio},
+    thread,
 };
 use tokio::time::Instant;
 use tr_core::BoxError;
@@ -51,6 +54,82 @@ pub(crate) fn read_beside_memory(effort: Effort) -> Both {
     ];
     let turn = Turn { calls: 1, rounds: effort.batches * 50, skipped: 100 };
     side_by_side(ways, (turn, Call::Read, 1), 0.5, || Ok(())).map(Some)
+}
+
+/// A read of a guard that shows all that it can, and of one that shows nothing.
+pub(crate) fn read_shown(effort: Effort) -> Both {
+    shown(effort, Call::Read, 1)
+}
+
+/// The same for each of 64 reads at once.
+pub(crate) fn reads_shown(effort: Effort) -> Both {
+    shown(effort, Call::Read, PIPELINED)
+}
+
+/// The same for a keyed payment.
+pub(crate) fn pay_shown(effort: Effort) -> Both {
+    shown(effort, Call::Pay, 1)
+}
+
+/// With a log of all calls, metrics and spans that are sent, and pages; and without.
+fn shown(effort: Effort, call: Call, at_once: u64) -> Both {
+    let Some(programs) = Program::all()? else { return Ok(None) };
+    let folder = Folder::new()?;
+    let collector = format!("OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", collector()?);
+    let log = folder.file("log");
+    let all = [
+        "--log".into(),
+        "info".into(),
+        "--log-file".into(),
+        log.into(),
+        "--metrics".into(),
+        "127.0.0.1:0".into(),
+        "--admin".into(),
+        "127.0.0.1:0".into(),
+        "--admin-token-file".into(),
+        folder.file("token").into(),
+    ];
+    let ways = [
+        guard_with(
+            &programs,
+            Records::Sqlite,
+            &folder,
+            &["env".into(), collector.into()],
+            &all,
+        )?,
+        guard_with(&programs, Records::Sqlite, &folder, &[], &["--log".into(), "off".into()])?,
+    ];
+    side_by_side(ways, (Turn::of(effort), call, at_once), 0.5, || Ok(())).map(Some)
+}
+
+/// Where a collector of telemetry listens that takes all it gets.
+fn collector() -> Result<SocketAddr, BoxError> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let take = |stream: TcpStream| -> Result<(), BoxError> {
+        let (mut from, mut to) = (BufReader::new(stream.try_clone()?), stream);
+        loop {
+            let (mut line, mut length) = (String::new(), 0);
+            while from.read_line(&mut line)? > 2 {
+                let lower = line.to_ascii_lowercase();
+                if let Some(said) = lower.strip_prefix("content-length:") {
+                    length = said.trim().parse()?;
+                }
+                line.clear();
+            }
+            if length == 0 {
+                return Ok(());
+            }
+            io::copy(&mut from.by_ref().take(length), &mut io::sink())?;
+            to.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
+        }
+    };
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || take(stream).is_ok());
+        }
+    });
+    Ok(address)
 }
 
 /// A keyed payment with records in SQLite, and through the pump with two syncs more.
@@ -181,19 +260,25 @@ fn guard(
     folder: &Folder,
     by: &[OsString],
 ) -> Result<Session, BoxError> {
+    guard_with(programs, records, folder, by, &[])
+}
+
+/// The same, with more options.
+fn guard_with(
+    programs: &Program,
+    records: Records,
+    folder: &Folder,
+    by: &[OsString],
+    options: &[OsString],
+) -> Result<Session, BoxError> {
     let place = match records {
         Records::Memory => "memory".into(),
         Records::Sqlite => folder.file("records"),
     };
-    let words: [OsString; 6] = [
-        programs.guard.clone().into(),
-        "mcp".into(),
-        "--records".into(),
-        place.into(),
-        "--".into(),
-        programs.echo.clone().into(),
-    ];
-    Session::open(&[by, &words].concat())
+    let words =
+        [programs.guard.clone().into(), "mcp".into(), "--records".into(), place.into()];
+    let server = ["--".into(), programs.echo.clone().into()];
+    Session::open(&[by, &words, options, &server].concat())
 }
 
 fn pump(programs: &Program) -> Result<Session, BoxError> {

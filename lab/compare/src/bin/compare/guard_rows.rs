@@ -15,7 +15,7 @@ pub(crate) const ROWS: &[Row] = &[
         "M1",
         "guard with records in SQLite: a read, the middle one",
         "bare line pump",
-        Ratio(1.15),
+        Ratio(1.2),
         Real(guard::read),
     ),
     row(
@@ -29,7 +29,7 @@ pub(crate) const ROWS: &[Row] = &[
         "M1",
         "guard with records in SQLite: each of 64 reads at once",
         "bare line pump",
-        Ratio(1.25),
+        Ratio(1.3),
         Real(guard::reads),
     ),
     row(
@@ -86,7 +86,7 @@ pub(crate) const ROWS: &[Row] = &[
         "M6",
         "guard of the profile dist, with records in SQLite: from the start to the first answer",
         "bare line pump",
-        Ratio(3.0),
+        Ratio(2.5),
         Real(guard::start_of_dist),
     ),
     row(
@@ -100,7 +100,7 @@ pub(crate) const ROWS: &[Row] = &[
         "M6",
         "guard of the profile dist: the stripped binary",
         "",
-        Most(20.0),
+        Most(18.0),
         Counted("MB", guard::stripped_of_dist),
     ),
     row(
@@ -119,4 +119,25 @@ pub(crate) const ROWS: &[Row] = &[
         Real(million::repair),
     ),
     row("M8", "the same: memory", "", Most(4.0), Counted("× the file", million::repair_holds)),
+    row(
+        "M9",
+        "guard with log, metrics, spans and pages: a read",
+        "the same with none of them",
+        Ratio(1.15),
+        Real(guard::read_shown),
+    ),
+    row(
+        "M9",
+        "guard with log, metrics, spans and pages: each of 64 reads at once",
+        "the same with none of them",
+        Ratio(1.15),
+        Real(guard::reads_shown),
+    ),
+    row(
+        "M9",
+        "guard with log, metrics, spans and pages: a keyed mutating call",
+        "the same with none of them",
+        Ratio(1.15),
+        Real(guard::pay_shown),
+    ),
 ];
