@@ -193,13 +193,13 @@ fn faults(guard: &Value) -> Vec<String> {
     }
     for breaker in guard["state"]["breakers"].as_array().into_iter().flatten() {
         if breaker["state"] != "CLOSED" {
-            let left = breaker["timeLeftMs"].as_u64().unwrap_or_default().div_ceil(1_000);
-            faults.push(format!(
-                "the breaker of {} is {} for another {left} s: {}",
-                said(&breaker["name"]),
-                said(&breaker["state"]),
-                said(&breaker["lastFailure"]),
-            ));
+            let (name, state) = (said(&breaker["name"]), said(&breaker["state"]));
+            let left = match breaker["timeLeftMs"].as_u64().unwrap_or_default().div_ceil(1_000) {
+                0 => ", the next call is a trial".to_owned(),
+                left => format!(" for another {left} s"),
+            };
+            let why = said(&breaker["lastFailure"]);
+            faults.push(format!("the breaker of {name} is {state}{left}: {why}"));
         }
     }
     for (name, tool) in guard["counts"]["tools"].as_object().into_iter().flatten() {

@@ -20,17 +20,12 @@ fn the_guard_pays_once_and_spares_the_agent_and_the_backend() {
         found[side][what].as_u64().unwrap()
     };
     let find = |name: &str| scenes.iter().find(|found| found["scene"] == name).unwrap();
-    // Its guard is killed between the second payment and its answer.
-    assert_eq!(scenes[0]["scene"], "killed_guard");
-    assert_eq!(figure("killed_guard", "without", "duplicates"), 2);
-    assert_eq!(figure("killed_guard", "with", "executions"), 2);
-    assert_eq!(figure("killed_guard", "with", "duplicates"), 0);
-    assert_eq!(figure("killed_guard", "with", "failures"), 2);
+    for (scene, paid) in [("killed_guard", 2), ("lost_payment", 3)] {
+        assert_eq!(figure(scene, "without", "executions"), paid);
+        assert_eq!(figure(scene, "with", "executions"), 1);
+    }
     let told = find("killed_guard")["with"]["told"].as_str().unwrap();
     assert!(told.contains("do not repeat it") && told.contains("[record "), "{told}");
-
-    assert_eq!(figure("lost_payment", "without", "duplicates"), 2);
-    assert_eq!(figure("lost_payment", "with", "executions"), 1);
 
     assert_eq!(figure("flaky_read", "without", "failures"), 3);
     assert_eq!(figure("flaky_read", "with", "failures"), 0);
@@ -56,5 +51,6 @@ fn the_picture_in_the_docs_shows_what_the_demo_prints() {
         let line = line.trim().replace('<', "&lt;");
         assert!(picture.contains(&line), "run `cargo lab picture`: it lacks {line}");
     }
-    assert!(lines.len() > 20, "{shown}");
+    assert!(lines.len() > 10, "{shown}");
+    assert!(shown.lines().count() < 24 && shown.lines().all(|line| line.chars().count() <= 80));
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::{
     collections::HashSet,
     env, fs,
+    iter::repeat_with,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -31,10 +32,19 @@ const TRUSTING: Duration = Duration::from_secs(30);
 
 const ENDED: &str = "the server has ended";
 
+/// How an agent's client identifies a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ids {
+    /// By the model's, as Claude Code does: new each time that the model asks.
+    Model,
+    None,
+}
+
 /// The agent and its connection to a server.
 #[derive(Debug)]
 pub(crate) struct Agent {
     is_guarded: bool,
+    ids: Ids,
     client: Client,
     /// The server's process, and its standard error.
     process: Option<Pid>,
@@ -83,7 +93,7 @@ pub(crate) struct Figures {
 
 impl Agent {
     /// Starts a server, behind a guard if the agent's calls are guarded.
-    pub(crate) async fn start(is_guarded: bool, scene: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn start(is_guarded: bool, scene: &str, ids: Ids) -> anyhow::Result<Self> {
         let side = if is_guarded { "With" } else { "Without" };
         let folder = format!("tool-guard-demo-{}-{scene}-{side}", std::process::id());
         let folder = env::temp_dir().join(folder);
@@ -91,16 +101,12 @@ impl Agent {
         fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let (client, process, stderr) = connected(is_guarded, &folder).await?;
         let (started, replies) = (Instant::now(), Vec::new());
-        Ok(Self { is_guarded, client, process, stderr, folder, started, replies })
+        Ok(Self { is_guarded, ids, client, process, stderr, folder, started, replies })
     }
 
     /// Pays, and kills its peer between the payment and its answer: the guard with its server, or the
     /// server if there is no guard. Then starts both again.
-    pub(crate) async fn pay_and_be_cut_off(
-        &mut self,
-        arguments: Value,
-        key: &str,
-    ) -> anyhow::Result<()> {
+    pub(crate) async fn pay_and_be_cut_off(&mut self, arguments: Value) -> anyhow::Result<()> {
         let begin = Instant::now();
         let made = payments(&self.folder)?;
         let paid = async {
@@ -109,7 +115,7 @@ impl Agent {
             }
             anyhow::Ok(())
         };
-        let params = params("charge_card", arguments, Some(key));
+        let params = params("charge_card", arguments, self.ids);
         let _pending = self.client.request("tools/call", &params.to_string());
         timeout(TRUSTING, paid).await.context("the payment is not made")??;
         kill_process(self.process.context(ENDED)?, Signal::KILL)?;
@@ -120,16 +126,11 @@ impl Agent {
         Ok(())
     }
 
-    /// Calls a tool once, as a model's step does. `key` is the call's idempotency key.
-    pub(crate) async fn call(
-        &mut self,
-        tool: &str,
-        arguments: Value,
-        key: Option<&str>,
-    ) -> anyhow::Result<Reply> {
+    /// Calls a tool once, as a model's step does.
+    pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Reply> {
         let begin = Instant::now();
         let patience = if self.is_guarded { TRUSTING } else { CLIENT_PATIENCE };
-        let params = params(tool, arguments, key);
+        let params = params(tool, arguments, self.ids);
         let reply = match timeout(patience, self.client.answer("tools/call", &params)).await {
             Err(_) => Reply { text: "MCP error -32001: Request timed out".into(), failed: true },
             Ok(answer) => reply(&serde_json::from_slice(&answer.context(ENDED)?)?),
@@ -174,7 +175,8 @@ async fn connected(
     if is_guarded {
         // The default records, of a user of this folder's.
         command.args(["mcp", "--timeout", PATIENCE, "--"]).arg(&program);
-        command.env("XDG_STATE_HOME", folder);
+        // As Claude Code starts its servers.
+        command.env("XDG_STATE_HOME", folder).env("CLAUDE_PROJECT_DIR", folder);
     }
     let mut process = command
         .args(["__serve", "--ledger"])
@@ -195,12 +197,13 @@ async fn connected(
     Ok((client, id, stderr))
 }
 
-/// The params of a call with its idempotency key.
-fn params(tool: &str, arguments: Value, key: Option<&str>) -> Value {
+/// The params of a call.
+fn params(tool: &str, arguments: Value, ids: Ids) -> Value {
     let mut params = json!({ "name": tool });
     params["arguments"] = arguments;
-    if let Some(key) = key {
-        params["_meta"] = json!({ "idempotencyKey": key });
+    if ids == Ids::Model {
+        let id: String = repeat_with(fastrand::alphanumeric).take(22).collect();
+        params["_meta"] = json!({ "claudecode/toolUseId": format!("toolu_01{id}") });
     }
     params
 }

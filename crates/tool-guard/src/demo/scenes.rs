@@ -1,58 +1,20 @@
 //! The demo's scenes. Each is one script, played without the guard and with it.
-use super::agent::{Agent, Figures};
+use super::agent::{Agent, Figures, Ids};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::sleep;
 
 /// A scene of the demo.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Scene {
-    /// What goes wrong.
-    pub(crate) title: &'static str,
-    /// What the guard does about it.
-    pub(crate) moral: &'static str,
-    pub(super) script: Script,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Script {
+pub(crate) enum Scene {
     KilledGuard,
     LostPayment,
     FlakyRead,
     MalformedLoop,
     Outage,
 }
-
-/// The scenes, in order.
-pub(crate) const SCENES: &[Scene] = &[
-    Scene {
-        title: "Two payments; kill -9 hits between the second one and its answer, and the agent asks again",
-        moral: "records outlive the guard: the first payment gets its answer again, the second is not repeated",
-        script: Script::KilledGuard,
-    },
-    Scene {
-        title: "One payment whose answer comes too late",
-        moral: "a payment is never repeated: its late answer settles the record, and the agent gets it",
-        script: Script::LostPayment,
-    },
-    Scene {
-        title: "Three files over a network that resets every first read",
-        moral: "reads change nothing, so the guard retries them itself",
-        script: Script::FlakyRead,
-    },
-    Scene {
-        title: "A model that calls read_file({}) again and again",
-        moral: "the second failure carries [LOOP DETECTED], the third call is not executed",
-        script: Script::MalformedLoop,
-    },
-    Scene {
-        title: "Forty questions to a backend that is down",
-        moral: "the breaker opens: the agent is answered at once, and the backend is left alone",
-        script: Script::Outage,
-    },
-];
 
 /// How often an agent retries blindly.
 const BLIND_RETRIES: usize = 3;
@@ -66,38 +28,97 @@ const QUESTIONS: usize = 40;
 const CONTEXT: usize = 12;
 
 impl Scene {
+    /// All of them, in order.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::KilledGuard, Self::LostPayment, Self::FlakyRead, Self::MalformedLoop, Self::Outage];
+
+    /// What goes wrong.
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::KilledGuard => "Claude Code pays, kill -9 hits, it asks again",
+            Self::LostPayment => "A client without ids; the receipt is late",
+            Self::FlakyRead => "Three files, and each first read is reset",
+            Self::MalformedLoop => "A model calls read_file({}) again and again",
+            Self::Outage => "Forty questions to a backend that is down",
+        }
+    }
+
+    /// What the guard does about it.
+    pub(super) const fn moral(self) -> &'static str {
+        match self {
+            Self::KilledGuard => {
+                "its records outlive it: the repeat is refused, and the model is asked to check"
+            }
+            Self::LostPayment => "the late receipt settles the record, and the repeat gets it",
+            Self::FlakyRead => "reads change nothing, so it repeats them itself",
+            Self::MalformedLoop => {
+                "the second failure says [LOOP DETECTED]; the third call is not made"
+            }
+            Self::Outage => {
+                "its breaker opens: the agent is answered at once, the backend left alone"
+            }
+        }
+    }
+
+    /// The figure that matters.
+    pub(super) fn figure(self, figures: &Figures) -> String {
+        match self {
+            Self::KilledGuard | Self::LostPayment => match figures.executions {
+                1 => "paid once".to_owned(),
+                times => format!("paid {times} times"),
+            },
+            Self::FlakyRead => format!("{} failures", figures.failures),
+            Self::MalformedLoop | Self::Outage => format!("{} calls", figures.executions),
+        }
+    }
+
+    /// Whether the figures are what the scene is to show: a busy machine has others.
+    pub(super) fn is_shown(self, without: &Figures, with: &Figures) -> bool {
+        match self {
+            Self::KilledGuard => {
+                without.executions == 2
+                    && with.executions == 1
+                    && with.told.contains("do not repeat it")
+            }
+            Self::LostPayment => {
+                without.executions == 3 && with.executions == 1 && with.told.contains("charged")
+            }
+            Self::FlakyRead => without.failures == 3 && with.failures == 0,
+            Self::MalformedLoop => without.executions == CONTEXT && with.executions == 2,
+            Self::Outage => without.executions == QUESTIONS && with.executions <= QUESTIONS / 4,
+        }
+    }
+
     /// Plays the scene.
     pub(crate) async fn play(self, is_guarded: bool) -> anyhow::Result<Figures> {
-        let mut agent = Agent::start(is_guarded, &format!("{:?}", self.script)).await?;
-        match self.script {
-            Script::KilledGuard => {
-                let first = json!({ "order": "order-41" });
-                let second = json!({ "order": "order-42", "then": "soon" });
-                agent.call("charge_card", first.clone(), Some("order-41")).await?;
-                agent.pay_and_be_cut_off(second.clone(), "order-42").await?;
-                agent.call("charge_card", first, Some("order-41")).await?;
-                agent.call("charge_card", second, Some("order-42")).await?;
+        let ids = if self == Self::LostPayment { Ids::None } else { Ids::Model };
+        let mut agent = Agent::start(is_guarded, &format!("{self:?}"), ids).await?;
+        match self {
+            Self::KilledGuard => {
+                let order = json!({ "order": "order-41", "then": "soon" });
+                agent.pay_and_be_cut_off(order.clone()).await?;
+                agent.call("charge_card", order).await?;
             }
-            Script::FlakyRead => {
+            Self::FlakyRead => {
                 for path in ["plan.md", "budget.csv", "notes.txt"] {
-                    blindly(&mut agent, "read_file", &json!({ "path": path }), None, PAUSE).await?;
+                    blindly(&mut agent, "read_file", &json!({ "path": path }), PAUSE).await?;
                 }
             }
-            Script::LostPayment => {
+            Self::LostPayment => {
                 let order = json!({ "order": "order-42", "then": "late" });
-                blindly(&mut agent, "charge_card", &order, Some("order-42"), LONG_PAUSE).await?;
+                blindly(&mut agent, "charge_card", &order, LONG_PAUSE).await?;
             }
-            Script::MalformedLoop => {
+            Self::MalformedLoop => {
                 for _ in 0..CONTEXT {
-                    if agent.call("read_file", json!({}), None).await?.says_stop() {
+                    if agent.call("read_file", json!({})).await?.says_stop() {
                         break;
                     }
                 }
             }
-            Script::Outage => {
+            Self::Outage => {
                 for question in 1..=QUESTIONS {
                     let pair = format!("EUR to currency {question}");
-                    agent.call("exchange_rate", json!({ "pair": pair }), None).await?;
+                    agent.call("exchange_rate", json!({ "pair": pair })).await?;
                 }
             }
         }
@@ -109,12 +130,11 @@ impl Scene {
 async fn blindly(
     agent: &mut Agent,
     tool: &str,
-    arguments: &serde_json::Value,
-    key: Option<&str>,
+    arguments: &Value,
     pause: Duration,
 ) -> anyhow::Result<()> {
     for _ in 0..BLIND_RETRIES {
-        let reply = agent.call(tool, arguments.clone(), key).await?;
+        let reply = agent.call(tool, arguments.clone()).await?;
         if !reply.failed || reply.says_stop() {
             break;
         }

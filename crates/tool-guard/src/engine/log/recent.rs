@@ -20,7 +20,9 @@ pub(super) struct Recent;
 impl Write for Recent {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut lines = lock(&LINES);
-        let text = String::from_utf8_lossy(line).trim_end().to_owned();
+        let text = String::from_utf8_lossy(line);
+        // What the model reads beside it is left out.
+        let text = text.trim_end().split("\\n").next().unwrap_or_default().to_owned();
         let again = lines.back().filter(|(_, last, _)| what(last) == what(&text));
         let times = again.map_or(1, |(_, _, times)| times + 1);
         if times > 1 {
@@ -37,9 +39,10 @@ impl Write for Recent {
     }
 }
 
-/// A line without its time, with which it begins.
+/// A line without its time, with which it begins, and without how long the call took, with which it ends.
 fn what(line: &str) -> &str {
-    line.split_once(' ').map_or(line, |(_, what)| what)
+    let what = line.split_once(' ').map_or(line, |(_, what)| what);
+    what.rsplit_once(" (").filter(|(_, took)| took.ends_with("ms)")).map_or(what, |(what, _)| what)
 }
 
 /// The last of them, the oldest first, each with its time in milliseconds since 1970.
