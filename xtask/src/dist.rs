@@ -60,11 +60,11 @@ pub(crate) fn run(repo: &Repo, all: bool) -> Result<()> {
     }
     fs::create_dir_all(&out)?;
     let version = version(repo)?;
-    let commit = commit(repo)?;
+    let (commit, date) = (commit(repo)?, date(repo)?);
     let mut platforms = Vec::new();
     let here = std::env::consts::ARCH;
     for target in TARGETS.iter().filter(|target| all || target.triple.starts_with(here)) {
-        let contents = build(repo, &tools, target, &commit, &out)?;
+        let contents = build(repo, &tools, target, [&commit, &date], &out)?;
         let size = contents.program.metadata()?.len();
         println!("{} for {}: {:.1} MB", PROGRAM, target.triple, size as f64 / 1e6);
         ensure!(size <= BINARY, "the program for {} is larger than promised", target.triple);
@@ -73,6 +73,7 @@ pub(crate) fn run(repo: &Repo, all: bool) -> Result<()> {
     npm::main(repo, &out, &version, &platforms)?;
     npm::plugin(repo, &out, &platforms)?;
     weigh(&out)?;
+    sum(repo, &out)?;
     tried::run(repo, &tools, &commit, &out)
 }
 
@@ -92,12 +93,28 @@ fn commit(repo: &Repo) -> Result<String> {
     Ok(shell::read(&mut git)?.trim().to_owned())
 }
 
+/// When the commit was made, in seconds since 1970.
+fn date(repo: &Repo) -> Result<String> {
+    let mut git = repo.command("git");
+    Ok(shell::read(git.args(["log", "-1", "--format=%ct"]))?.trim().to_owned())
+}
+
+/// Flags of rustc by which the program does not name this machine's folders, separated as cargo wants them.
+fn remapped(repo: &Repo) -> Result<String> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let home = home.context("cargo has no folder")?;
+    let names = [(repo.root.as_path(), "/tool-guard"), (&home, "/cargo")];
+    let flags = names.map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    Ok(flags.join("\u{1f}"))
+}
+
 /// Builds a wheel.
 fn build(
     repo: &Repo,
     tools: &Path,
     target: &Target,
-    commit: &str,
+    [commit, date]: [&str; 2],
     out: &Path,
 ) -> Result<npm::Contents> {
     shell::run(repo.command("rustup").args(["target", "add", target.triple]))?;
@@ -124,6 +141,9 @@ fn build(
         .arg(out)
         .env("PATH", std::env::join_paths(path)?)
         .env("CARGO_TARGET_DIR", &build)
+        // The same bytes, wherever and whenever it is built.
+        .env("SOURCE_DATE_EPOCH", date)
+        .env("CARGO_ENCODED_RUSTFLAGS", remapped(repo)?)
         .env("TOOL_GUARD_COMMIT", commit);
     shell::run(&mut maturin)?;
     let contents = npm::Contents {
@@ -149,6 +169,13 @@ fn shipped(repo: &Repo, tools: &Path) -> Result<Shipped> {
         mit: format!("Permission{mit}"),
         musl: musl.context("zig brings no licence of musl")?,
     })
+}
+
+/// Writes the packages' checksums beside them, to compare with those of another build.
+fn sum(repo: &Repo, out: &Path) -> Result<()> {
+    let mut sums = repo.command("sh");
+    sums.args(["-c", "sha256sum -- *.whl *.tgz"]).current_dir(out);
+    Ok(fs::write(out.join("SHA256SUMS"), shell::read(&mut sums)?)?)
 }
 
 /// Shows what each package weighs, and fails beyond what is promised.
