@@ -1,4 +1,4 @@
-//! `tool-guard demo` shows what it claims to show. Beside no other tests: it measures how long calls take.
+//! `tool-guard demo` shows what it claims to show.
 use serde_json::Value;
 use std::process::Command;
 
@@ -35,9 +35,6 @@ fn the_guard_pays_once_and_spares_the_agent_and_the_backend() {
 
     assert_eq!(figure("outage", "without", "executions"), 40);
     assert!(figure("outage", "with", "executions") <= 10);
-    assert!(figure("outage", "without", "medianMs") >= 80);
-    assert!(figure("outage", "with", "medianMs") < 80);
-    assert_eq!(find("outage")["with"]["breakers"], serde_json::json!(["OPEN"]));
 }
 
 /// `cargo lab picture` draws it from a run.

@@ -1,8 +1,8 @@
 //! The events as JSON lines.
 use crate::log::TARGET;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::{
-    fmt,
+    fmt::{self, Write as _},
     io::Write,
     sync::{Arc, Mutex},
 };
@@ -50,45 +50,40 @@ impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for JsonLines<W> {
         if metadata.target() != TARGET {
             return;
         }
-        let mut line = Map::new();
-        line.insert("timestamp".into(), rfc3339(self.clock.unix_ms()).to_string().into());
-        line.insert("level".into(), metadata.level().as_str().to_ascii_lowercase().into());
+        let mut said = Said::default();
+        event.record(&mut said);
+        let at = rfc3339(self.clock.unix_ms());
+        let level = metadata.level().as_str().to_ascii_lowercase();
+        let mut line = format!(r#"{{"timestamp":"{at}","level":"{level}""#);
         for field in metadata.fields() {
-            line.insert(field.name().into(), Value::Null);
+            let known = said.0.iter().find(|(name, _)| *name == field.name());
+            let _ = write!(line, r#","{}":{}"#, field.name(), known.map_or("null", |it| &it.1));
         }
-        event.record(&mut Fields(&mut line));
-
-        let text = Value::Object(line).to_string();
-        let mut text = printable_json(&text).into_owned();
-        text.push('\n');
+        line.push_str("}\n");
         let mut writer = lock(&self.writer);
-        let _ = writer.write_all(text.as_bytes()).and_then(|()| writer.flush());
+        let _ = writer.write_all(printable_json(&line).as_bytes()).and_then(|()| writer.flush());
     }
 }
 
-struct Fields<'l>(&'l mut Map<String, Value>);
+/// The fields that are known, as JSON.
+#[derive(Default)]
+struct Said(Vec<(&'static str, String)>);
 
-impl Fields<'_> {
-    fn put(&mut self, field: &Field, value: impl Into<Value>) {
-        self.0.insert(field.name().into(), value.into());
-    }
-}
-
-impl Visit for Fields<'_> {
+impl Visit for Said {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.put(field, value);
+        self.0.push((field.name(), Value::from(value).to_string()));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.put(field, value);
+        self.0.push((field.name(), value.to_string()));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.put(field, value);
+        self.0.push((field.name(), value.to_string()));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.put(field, format!("{value:?}"));
+        self.record_str(field, &format!("{value:?}"));
     }
 }
 

@@ -16,11 +16,9 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    io::AsyncReadExt as _,
-    process::{ChildStderr, Command},
-    time::{Instant, sleep, timeout},
+    process::Command,
+    time::{sleep, timeout},
 };
-use tr_core::internal::millis;
 
 /// The timeout of an MCP client or of the guard in the demo.
 const PATIENCE: &str = "400ms";
@@ -32,27 +30,18 @@ const TRUSTING: Duration = Duration::from_secs(30);
 
 const ENDED: &str = "the server has ended";
 
-/// How an agent's client identifies a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ids {
-    /// By the model's, as Claude Code does: new each time that the model asks.
-    Model,
-    None,
-}
-
 /// The agent and its connection to a server.
 #[derive(Debug)]
 pub(crate) struct Agent {
     is_guarded: bool,
-    ids: Ids,
+    /// Whether its calls have the model's ids, as Claude Code's: new each time that the model asks.
+    has_ids: bool,
     client: Client,
-    /// The server's process, and its standard error.
+    /// The server's process.
     process: Option<Pid>,
-    stderr: ChildStderr,
     /// Holds the ledger and the guard's records, which outlive the processes.
     folder: PathBuf,
-    started: Instant,
-    replies: Vec<(Reply, Duration)>,
+    replies: Vec<Reply>,
 }
 
 /// What the model reads.
@@ -81,33 +70,29 @@ pub(crate) struct Figures {
     pub(crate) executions: usize,
     /// How many payments were repeated.
     pub(crate) duplicates: usize,
-    /// How long it took.
-    pub(crate) elapsed_ms: u64,
-    /// The median time of an answer.
-    pub(crate) median_ms: u64,
     /// What the model read last.
     pub(crate) told: String,
-    /// Transitions of breakers, as the guard logged them.
-    pub(crate) breakers: Vec<String>,
 }
 
 impl Agent {
     /// Starts a server, behind a guard if the agent's calls are guarded.
-    pub(crate) async fn start(is_guarded: bool, scene: &str, ids: Ids) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        is_guarded: bool,
+        scene: &str,
+        has_ids: bool,
+    ) -> anyhow::Result<Self> {
         let side = if is_guarded { "With" } else { "Without" };
         let folder = format!("tool-guard-demo-{}-{scene}-{side}", std::process::id());
         let folder = env::temp_dir().join(folder);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let (client, process, stderr) = connected(is_guarded, &folder).await?;
-        let (started, replies) = (Instant::now(), Vec::new());
-        Ok(Self { is_guarded, ids, client, process, stderr, folder, started, replies })
+        let (client, process) = connected(is_guarded, &folder).await?;
+        Ok(Self { is_guarded, has_ids, client, process, folder, replies: Vec::new() })
     }
 
     /// Pays, and kills its peer between the payment and its answer: the guard with its server, or the
     /// server if there is no guard. Then starts both again.
     pub(crate) async fn pay_and_be_cut_off(&mut self, arguments: Value) -> anyhow::Result<()> {
-        let begin = Instant::now();
         let made = payments(&self.folder)?;
         let paid = async {
             while payments(&self.folder)? == made {
@@ -115,61 +100,49 @@ impl Agent {
             }
             anyhow::Ok(())
         };
-        let params = params("charge_card", arguments, self.ids);
+        let params = params("charge_card", arguments, self.has_ids);
         let _pending = self.client.request("tools/call", &params.to_string());
         timeout(TRUSTING, paid).await.context("the payment is not made")??;
         kill_process(self.process.context(ENDED)?, Signal::KILL)?;
         self.client.end().await;
         let text = "MCP error -32000: Connection closed".to_owned();
-        self.replies.push((Reply { text, failed: true }, begin.elapsed()));
-        (self.client, self.process, self.stderr) = connected(self.is_guarded, &self.folder).await?;
+        self.replies.push(Reply { text, failed: true });
+        (self.client, self.process) = connected(self.is_guarded, &self.folder).await?;
         Ok(())
     }
 
     /// Calls a tool once, as a model's step does.
     pub(crate) async fn call(&mut self, tool: &str, arguments: Value) -> anyhow::Result<Reply> {
-        let begin = Instant::now();
         let patience = if self.is_guarded { TRUSTING } else { CLIENT_PATIENCE };
-        let params = params(tool, arguments, self.ids);
+        let params = params(tool, arguments, self.has_ids);
         let reply = match timeout(patience, self.client.answer("tools/call", &params)).await {
             Err(_) => Reply { text: "MCP error -32001: Request timed out".into(), failed: true },
             Ok(answer) => reply(&serde_json::from_slice(&answer.context(ENDED)?)?),
         };
-        self.replies.push((reply.clone(), begin.elapsed()));
+        self.replies.push(reply.clone());
         Ok(reply)
     }
 
     /// Disconnects and counts.
     pub(crate) async fn leave(mut self) -> anyhow::Result<Figures> {
-        let elapsed = self.started.elapsed();
-        let mut log = String::new();
-        let (_, read) = tokio::join!(self.client.end(), self.stderr.read_to_string(&mut log));
-        read?;
+        self.client.end().await;
         let executions = fs::read_to_string(ledger(&self.folder))?;
         let _ = fs::remove_dir_all(&self.folder);
         let mut seen = HashSet::new();
         let charges = executions.lines().filter(|line| line.starts_with("charge_card"));
-        let mut waits: Vec<_> = self.replies.iter().map(|(_, wait)| *wait).collect();
-        waits.sort_unstable();
         Ok(Figures {
             calls: self.replies.len(),
-            failures: self.replies.iter().filter(|(reply, _)| reply.failed).count(),
+            failures: self.replies.iter().filter(|reply| reply.failed).count(),
             executions: executions.lines().count(),
             duplicates: charges.filter(|line| !seen.insert(*line)).count(),
-            elapsed_ms: millis(elapsed),
-            median_ms: waits.get(waits.len() / 2).copied().map_or(0, millis),
-            told: self.replies.pop().map(|(reply, _)| reply.text).unwrap_or_default(),
-            breakers: transitions(&log),
+            told: self.replies.pop().map(|reply| reply.text).unwrap_or_default(),
         })
     }
 }
 
 /// Starts a server, behind a guard if calls are guarded, and greets it. It has no supervisor, so that the agent can
 /// kill it.
-async fn connected(
-    is_guarded: bool,
-    folder: &Path,
-) -> anyhow::Result<(Client, Option<Pid>, ChildStderr)> {
+async fn connected(is_guarded: bool, folder: &Path) -> anyhow::Result<(Client, Option<Pid>)> {
     let program = env::current_exe()?;
     let mut command = Command::new(&program);
     if is_guarded {
@@ -183,25 +156,24 @@ async fn connected(
         .arg(ledger(folder))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
         .context("cannot start the demo server")?;
     let input = process.stdin.take();
-    let stderr = process.stderr.take().context(ENDED)?;
     let id = process.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let client = Client::over(Server { supervisor: process, input })?;
     for (method, params) in [("initialize", hello("demo")), ("tools/list", json!({}))] {
         timeout(TRUSTING, client.answer(method, &params)).await?.context(ENDED)?;
     }
-    Ok((client, id, stderr))
+    Ok((client, id))
 }
 
 /// The params of a call.
-fn params(tool: &str, arguments: Value, ids: Ids) -> Value {
+fn params(tool: &str, arguments: Value, has_ids: bool) -> Value {
     let mut params = json!({ "name": tool });
     params["arguments"] = arguments;
-    if ids == Ids::Model {
+    if has_ids {
         let id: String = repeat_with(fastrand::alphanumeric).take(22).collect();
         params["_meta"] = json!({ "claudecode/toolUseId": format!("toolu_01{id}") });
     }
@@ -216,15 +188,6 @@ fn reply(answer: &Value) -> Reply {
     let blocks = answer["result"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
     let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
     Reply { text: texts.join("\n"), failed: answer["result"]["isError"] == true }
-}
-
-/// The states that breakers changed to, in order.
-fn transitions(log: &str) -> Vec<String> {
-    log.lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|entry| entry["event"] == "tool_call_circuit_state")
-        .filter_map(|entry| entry["breakerState"].as_str().map(str::to_owned))
-        .collect()
 }
 
 fn payments(folder: &Path) -> anyhow::Result<usize> {

@@ -1,5 +1,5 @@
 //! The demo's scenes. Each is one script, played without the guard and with it.
-use super::agent::{Agent, Figures, Ids};
+use super::agent::{Agent, Figures};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Scene {
     pub(super) const fn moral(self) -> &'static str {
         match self {
             Self::KilledGuard => {
-                "its records outlive it: the repeat is refused, and the model is asked to check"
+                "its records outlive it: the repeat is refused, the model asked to check"
             }
             Self::LostPayment => "the late receipt settles the record, and the repeat gets it",
             Self::FlakyRead => "reads change nothing, so it repeats them itself",
@@ -91,8 +91,8 @@ impl Scene {
 
     /// Plays the scene.
     pub(crate) async fn play(self, is_guarded: bool) -> anyhow::Result<Figures> {
-        let ids = if self == Self::LostPayment { Ids::None } else { Ids::Model };
-        let mut agent = Agent::start(is_guarded, &format!("{self:?}"), ids).await?;
+        let has_ids = self != Self::LostPayment;
+        let mut agent = Agent::start(is_guarded, &format!("{self:?}"), has_ids).await?;
         match self {
             Self::KilledGuard => {
                 let order = json!({ "order": "order-41", "then": "soon" });

@@ -5,7 +5,7 @@ use super::{
     identity::Client,
     in_flight::InFlight,
     limits::{Limits, OBSERVED},
-    log::recent,
+    log::{self, recent},
     operation,
     options::{Mode, Options, StatusRules, signals},
     proxy::Proxy,
@@ -43,7 +43,6 @@ use tool_reliability::{
     telemetry::TelemetryLayer,
 };
 use tr_core::{Effect, Observer, SystemClock, WallClock as _, internal::lock};
-use tracing_appender::non_blocking::WorkerGuard;
 
 /// How long a repeat waits for the same call, unless the configuration or the limit of a call says less.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -84,7 +83,7 @@ pub(crate) struct Guard {
 /// What works beside the calls of a guard.
 #[derive(Debug)]
 pub(crate) struct Beside {
-    _logging: Option<WorkerGuard>,
+    _logging: Option<log::Written>,
     _janitor: Janitor,
     _socket: Option<OwnSocket>,
     admin: Option<JoinHandle<()>>,

@@ -1,8 +1,9 @@
 //! Writes events, as JSON lines or as lines for people.
 mod human;
 mod recent;
+mod writer;
 
-pub(crate) use self::recent::recent;
+pub(crate) use self::{recent::recent, writer::Written};
 
 use self::{human::HumanLines, recent::Recent};
 use crate::{files::Folder, secrets::Without};
@@ -15,12 +16,7 @@ use std::{
 };
 use tool_reliability::telemetry::JsonLines;
 use tracing::{Level, level_filters::LevelFilter};
-use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{filter::filter_fn, prelude::*};
-
-/// How many lines wait to be written. The queue is allocated at the start: that of the crate's default
-/// (128,000) takes 4 MB and longer than the rest of the start.
-const WAITING: usize = 2_048;
 
 /// Which events are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,9 +35,8 @@ pub(crate) enum Log {
 pub(crate) const SUMMARY: &str = "summary";
 
 /// Logs to `file`, or else to standard error, as long as the result lives; `None` if nothing is logged. A
-/// client that does not read standard error must not block the guard, so lines wait in a queue, and are
-/// lost when it is full.
-pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<WorkerGuard>> {
+/// client that does not read standard error must not block the guard, so lines wait, and are lost where too many do.
+pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Written>> {
     let level = match log {
         Log::Off => return Ok(None),
         Log::Warn => Level::WARN,
@@ -56,11 +51,11 @@ pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Work
         });
         open.with_context(|| format!("cannot log to {}", file.display()))
     });
-    let lossy = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING);
-    let (out, worker) = match file.transpose()? {
-        Some(file) => lossy.finish(file),
-        None => lossy.finish(io::stderr()),
-    };
+    let (out, written) = match file.transpose()? {
+        Some(file) => writer::start(file),
+        None => writer::start(io::stderr()),
+    }
+    .context("cannot log")?;
     // The summary is no warning, and is written at every level.
     let wanted = filter_fn(move |event| *event.level() <= level || event.name() == SUMMARY)
         .with_max_level_hint(LevelFilter::INFO);
@@ -71,5 +66,5 @@ pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Work
         _ => registry.with(JsonLines::new(Without(out))).try_init(),
     };
     started.context("cannot log")?;
-    Ok(Some(worker))
+    Ok(Some(written))
 }

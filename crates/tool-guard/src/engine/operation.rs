@@ -14,7 +14,6 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use std::{future::pending, net::SocketAddr, path::PathBuf};
 use tool_reliability::{admin::Admin, telemetry::TARGET};
-use tracing_appender::non_blocking::WorkerGuard;
 
 /// The options of both.
 #[derive(Debug, Args)]
@@ -39,7 +38,7 @@ pub(crate) struct Operation {
 
 impl Operation {
     /// Logs as long as the result lives.
-    pub(crate) fn log(&self) -> anyhow::Result<Option<WorkerGuard>> {
+    pub(crate) fn log(&self) -> anyhow::Result<Option<log::Written>> {
         log::start(self.log, self.log_file.as_deref())
     }
 }

@@ -26,6 +26,7 @@ mod retries;
 mod server_key;
 mod servers;
 mod shadow;
+mod shop;
 mod summary;
 mod telemetry;
 mod worst;

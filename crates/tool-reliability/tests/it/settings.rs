@@ -17,8 +17,11 @@ use tr_config::schemas;
 
 /// The rows of all sections.
 fn rows() -> impl Iterator<Item = Row> {
-    let all: [&[Group]; 9] = [
+    let all: [&[Group]; 12] = [
         retries::ROWS,
+        retries::READ_ONLY,
+        retries::IDEMPOTENT,
+        retries::MUTATING,
         breakers::ROWS,
         records::ROWS,
         stores::ROWS,

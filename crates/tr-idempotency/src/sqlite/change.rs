@@ -2,7 +2,7 @@
 use super::table::{self, Table};
 use crate::{
     protocol::{Millis, State},
-    store::{Change, Changed, ClaimRequest, Claimed, Stored},
+    store::{Change, Changed, ClaimRequest, Claimed},
 };
 use tr_core::canonical::Key;
 use tr_sqlite::{Durability, Result};
@@ -13,10 +13,7 @@ const BEHIND: Millis = 60_000;
 pub(super) fn claim(table: &Table<'_>, claim: &ClaimRequest, capacity: u64) -> Result<Claimed> {
     let mut found = table.find(&claim.key)?;
     let is_new = found.is_none();
-    if let Some(Stored { record, .. }) = &found
-        && matches!(record.state, State::Inflight)
-        && record.until == table.now
-    {
+    if found.as_ref().is_some_and(|it| it.record.until == table.now) {
         // If its process has ended, that was now for all who read it later.
         table::end_dead_leases(table)?;
     }

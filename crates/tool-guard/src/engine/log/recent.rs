@@ -42,7 +42,9 @@ impl Write for Recent {
 /// A line without its time, with which it begins, and without how long the call took, with which it ends.
 fn what(line: &str) -> &str {
     let what = line.split_once(' ').map_or(line, |(_, what)| what);
-    what.rsplit_once(" (").filter(|(_, took)| took.ends_with("ms)")).map_or(what, |(what, _)| what)
+    what.rsplit_once(" (")
+        .filter(|(_, took)| took.ends_with(" ms)") || took.ends_with(" s)"))
+        .map_or(what, |(what, _)| what)
 }
 
 /// The last of them, the oldest first, each with its time in milliseconds since 1970.

@@ -1,11 +1,10 @@
 //! Calls of unknown outcome that another tool of the server tells of.
-use super::client::{BIN, Client, ledger, text, until};
-use serde_json::{Value, json};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
+use super::{
+    client::{BIN, Client, ledger, text, until},
+    shop::Sells,
 };
+use serde_json::{Value, json};
+use std::{fs, process::Command};
 
 /// Pays and lists what was paid. The files beside the ledger say what goes wrong: with `dies` it pays and ends, with `fails`
 /// it ends and pays nothing, with `lost` it pays and says that it may have; with `hidden` a payment is not listed yet; `page`
@@ -44,54 +43,23 @@ match = { order = "/order", amount = "/amount" }
 not_before = "/at"
 "#;
 
-struct Shop {
-    client: Client,
-    ledger: PathBuf,
-    options: Vec<String>,
-}
+struct Payments;
 
-impl Shop {
-    fn new(more: &str, options: &[&str]) -> Self {
-        let ledger = ledger();
-        let catalog = ledger.with_extension("toml");
-        fs::write(&catalog, [CHECK, more].concat()).unwrap();
-        let mut all = vec!["--catalog".into(), catalog.to_str().unwrap().into()];
-        all.extend(options.iter().map(|it| (*it).to_owned()));
-        Self { client: Self::start(&ledger, &all), ledger, options: all }
-    }
+impl Sells for Payments {
+    const SERVER: &str = SERVER;
 
-    fn start(ledger: &Path, options: &[String]) -> Client {
-        let mut command = Command::new(BIN);
-        command
-            .arg("mcp")
-            .args(["--restart", "crash"])
-            .args(options)
-            .args(["--", "sh", "-c", SERVER])
-            .env("LEDGER", ledger);
-        // It names the conversation, which outlives the guard.
-        command.env("CLAUDE_PROJECT_DIR", "/home/user/shop");
-        let mut client = Client::start(command, ledger.to_owned());
+    fn greet(client: &mut Client) {
         client.request("i", "initialize", json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } }));
         client.answer("i");
         client.list_tools();
-        client
     }
+}
 
-    /// Another guard on the same records.
-    fn again(&mut self) {
-        let ledger = ledger();
-        fs::rename(&self.ledger, &ledger).unwrap();
-        fs::rename(self.ledger.with_extension("state"), ledger.with_extension("state")).unwrap();
-        self.client = Self::start(&ledger, &self.options);
-        self.ledger = ledger;
-    }
+type Shop = super::shop::Shop<Payments>;
 
-    fn set(&self, file: &str) {
-        fs::write(self.ledger.with_extension(file), "").unwrap();
-    }
-
-    fn unset(&self, file: &str) {
-        fs::remove_file(self.ledger.with_extension(file)).unwrap();
+impl Shop {
+    fn new(more: &str, options: &[&str]) -> Self {
+        Self::open(&[CHECK, more].concat(), &[&["--restart", "crash"], options].concat())
     }
 
     fn send(&mut self, id: u32, meta: Value) {

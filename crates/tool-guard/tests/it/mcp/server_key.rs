@@ -1,11 +1,13 @@
 //! Tools that recognize a repeat by a key among their arguments.
-use super::client::{BIN, Client, ledger, text, until};
+use super::{
+    client::{ledger, text, until},
+    shop::Sells,
+};
 use serde_json::{Value, json};
 use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::Command,
+    path::PathBuf,
 };
 
 /// Pays once for each key, and logs it. Of a payment with the file `lost` beside the ledger it says that it may have run;
@@ -32,50 +34,18 @@ case "$line" in
 esac
 done"#;
 
-struct Shop {
-    client: Client,
-    ledger: PathBuf,
-    options: Vec<String>,
+struct Keyed;
+
+impl Sells for Keyed {
+    const SERVER: &str = SERVER;
 }
 
-fn declare(ledger: &Path, more: &str) -> Vec<String> {
-    let catalog = ledger.with_extension("toml");
-    let text = format!("[tools.pay.keys]\nserver_key = \"/idempotency_key\"\n{more}\n");
-    fs::write(&catalog, text).unwrap();
-    vec!["--catalog".into(), catalog.to_str().unwrap().into()]
-}
+type Shop = super::shop::Shop<Keyed>;
 
 impl Shop {
     fn new(more: &str, options: &[&str]) -> Self {
-        let ledger = ledger();
-        let mut all = declare(&ledger, more);
-        all.extend(options.iter().map(|it| (*it).to_owned()));
-        Self { client: Self::start(&ledger, &all), ledger, options: all }
-    }
-
-    fn start(ledger: &Path, options: &[String]) -> Client {
-        let mut command = Command::new(BIN);
-        command.arg("mcp").args(options).args(["--", "sh", "-c", SERVER]).env("LEDGER", ledger);
-        // It names the conversation, which outlives the guard.
-        command.env("CLAUDE_PROJECT_DIR", "/home/user/shop");
-        Client::start(command, ledger.to_owned())
-    }
-
-    /// Another guard on the same records.
-    fn again(&mut self) {
-        let ledger = ledger();
-        fs::rename(&self.ledger, &ledger).unwrap();
-        fs::rename(self.ledger.with_extension("state"), ledger.with_extension("state")).unwrap();
-        self.client = Self::start(&ledger, &self.options);
-        self.ledger = ledger;
-    }
-
-    fn set(&self, file: &str) {
-        fs::write(self.ledger.with_extension(file), "").unwrap();
-    }
-
-    fn unset(&self, file: &str) {
-        fs::remove_file(self.ledger.with_extension(file)).unwrap();
+        let declared = format!("[tools.pay.keys]\nserver_key = \"/idempotency_key\"\n{more}\n");
+        Self::open(&declared, options)
     }
 
     /// What the client is told of a payment with this key, under these members of its `_meta`.

@@ -45,7 +45,7 @@ pub(crate) struct Group {
 /// Declares groups: `scene, base { "key" = "value" => "before" => "after"; … }`, with `in program` behind the
 /// scene where the program adds something, and `(…)` where the scene takes more than the stack.
 macro_rules! rows {
-    ($($($scene:ident)::+ $(($($arg:expr),*))? $(, in $program:path)?, $base:literal { $($key:literal = $value:literal => $before:literal => $after:literal;)* })*) => {
+    ($($($scene:ident)::+ $(($($arg:expr),*))? $(, in $program:path)?, $base:literal { $($key:tt = $value:literal => $before:literal => $after:literal;)* })*) => {
         &[$($crate::settings::bench::Group {
             scene: |live| Box::pin($($scene)::+(live $(, $($arg),*)?)),
             program: [$($program as $crate::settings::bench::Program,)? $crate::settings::bench::as_it_is][0],

@@ -9,6 +9,36 @@ use tr_core::{
 };
 use tr_testkit::{calls::answers, tool::Step};
 
+/// What is said of the calls of one effect.
+macro_rules! by_effect {
+    ($effect:ident, $name:literal) => {
+        rows! {
+            starts($effect), r#"{"retry": {"jitter": [1, 1]}}"# {
+                (concat!("retry.", $name, ".attempts")) = "2" => "0 250 700 1550" => "0 250";
+                (concat!("retry.", $name, ".base_ms")) = "100" => "0 250 700 1550" => "0 150 400 850";
+                (concat!("retry.", $name, ".multiplier")) = "3" => "0 250 700 1550" => "0 250 900 2750";
+                (concat!("retry.", $name, ".cap_ms")) = "300" => "0 250 700 1550" => "0 250 600 950";
+                (concat!("retry.", $name, ".jitter")) = "[0.5, 0.5]" => "0 250 700 1550" => "0 150 400 850";
+                (concat!("retry.", $name, ".max_elapsed_ms")) = "700" => "0 250 700 1550" => "0 250 700";
+                (concat!("retry.", $name, ".only_codes")) = "[\"timeout\"]" => "0 250 700 1550" => "0";
+                (concat!("rollout.", $name)) = "\"off\"" => "0 250 700 1550" => "0";
+                (concat!("rollout.", $name, ".mode")) = "\"off\"" => "0 250 700 1550" => "0";
+                (concat!("rollout.", $name, ".percent")) = "0" => "0 250 700 1550" => "0";
+            }
+            starts($effect), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"read_only": {"percent": 0}, "idempotent": {"percent": 0}, "mutating": {"percent": 0}}}"# {
+                (concat!("rollout.", $name, ".others")) = "\"enforce\"" => "0" => "0 250 700 1550";
+            }
+            starts($effect), "{}" {
+                (concat!("retry.", $name, ".jitter_percent")) = "0" => "?" => "0 250 700 1550";
+            }
+        }
+    };
+}
+
+pub(crate) const READ_ONLY: &[Group] = by_effect!(ReadOnly, "read_only");
+pub(crate) const IDEMPOTENT: &[Group] = by_effect!(Idempotent, "idempotent");
+pub(crate) const MUTATING: &[Group] = by_effect!(Mutating, "mutating");
+
 pub(crate) const ROWS: &[Group] = rows! {
     starts(ReadOnly), r#"{"retry": {"jitter": [1, 1]}}"# {
         "retry.attempts" = "2" => "0 250 700 1550" => "0 250";
@@ -18,20 +48,10 @@ pub(crate) const ROWS: &[Group] = rows! {
         "retry.max_elapsed_ms" = "700" => "0 250 700 1550" => "0 250 700";
         "retry.anchor" = "\"attempt_start\"" => "0 250 700 1550" => "0 200 600 1400";
         "retry.only_codes" = "[\"timeout\"]" => "0 250 700 1550" => "0";
-        "retry.read_only.attempts" = "2" => "0 250 700 1550" => "0 250";
-        "retry.read_only.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
-        "retry.read_only.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
-        "retry.read_only.cap_ms" = "300" => "0 250 700 1550" => "0 250 600 950";
-        "retry.read_only.jitter" = "[0.5, 0.5]" => "0 250 700 1550" => "0 150 400 850";
-        "retry.read_only.max_elapsed_ms" = "700" => "0 250 700 1550" => "0 250 700";
-        "retry.read_only.only_codes" = "[\"timeout\"]" => "0 250 700 1550" => "0";
         "retry.budget.capacity" = "1" => "0 250 700 1550" => "0 250";
         "rollout.mode" = "\"off\"" => "0 250 700 1550" => "0";
         "rollout.mode" = "\"shadow\"" => "0 250 700 1550" => "0";
         "rollout.percent" = "0" => "0 250 700 1550" => "0";
-        "rollout.read_only" = "\"off\"" => "0 250 700 1550" => "0";
-        "rollout.read_only.mode" = "\"off\"" => "0 250 700 1550" => "0";
-        "rollout.read_only.percent" = "0" => "0 250 700 1550" => "0";
         "rollout.tools" = "{\"t\": \"off\"}" => "0 250 700 1550" => "0";
         "rollout.tools.*.mode" = "\"off\"" => "0 250 700 1550" => "0";
         "rollout.tools.*.percent" = "0" => "0 250 700 1550" => "0";
@@ -41,52 +61,12 @@ pub(crate) const ROWS: &[Group] = rows! {
     starts(ReadOnly), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"percent": 0}}"# {
         "rollout.others" = "\"enforce\"" => "0" => "0 250 700 1550";
     }
-    starts(ReadOnly), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"read_only": {"percent": 0}}}"# {
-        "rollout.read_only.others" = "\"enforce\"" => "0" => "0 250 700 1550";
-    }
     starts(ReadOnly), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"tools": {"t": {"percent": 0}}}}"# {
         "rollout.tools.*.others" = "\"enforce\"" => "0" => "0 250 700 1550";
     }
     starts(ReadOnly), "{}" {
         "retry.jitter" = "[1, 1]" => "?" => "0 250 700 1550";
         "retry.jitter_percent" = "0" => "?" => "0 250 700 1550";
-        "retry.read_only.jitter_percent" = "0" => "?" => "0 250 700 1550";
-    }
-    starts(Idempotent), "{}" {
-        "retry.idempotent.jitter_percent" = "0" => "?" => "0 250 700 1550";
-    }
-    starts(Mutating), "{}" {
-        "retry.mutating.jitter_percent" = "0" => "?" => "0 250 700 1550";
-    }
-    starts(Idempotent), r#"{"retry": {"jitter": [1, 1]}}"# {
-        "retry.idempotent.attempts" = "2" => "0 250 700 1550" => "0 250";
-        "retry.idempotent.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
-        "retry.idempotent.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
-        "retry.idempotent.cap_ms" = "300" => "0 250 700 1550" => "0 250 600 950";
-        "retry.idempotent.jitter" = "[0.5, 0.5]" => "0 250 700 1550" => "0 150 400 850";
-        "retry.idempotent.max_elapsed_ms" = "700" => "0 250 700 1550" => "0 250 700";
-        "retry.idempotent.only_codes" = "[\"timeout\"]" => "0 250 700 1550" => "0";
-        "rollout.idempotent" = "\"off\"" => "0 250 700 1550" => "0";
-        "rollout.idempotent.mode" = "\"off\"" => "0 250 700 1550" => "0";
-        "rollout.idempotent.percent" = "0" => "0 250 700 1550" => "0";
-    }
-    starts(Idempotent), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"idempotent": {"percent": 0}}}"# {
-        "rollout.idempotent.others" = "\"enforce\"" => "0" => "0 250 700 1550";
-    }
-    starts(Mutating), r#"{"retry": {"jitter": [1, 1]}}"# {
-        "retry.mutating.attempts" = "2" => "0 250 700 1550" => "0 250";
-        "retry.mutating.base_ms" = "100" => "0 250 700 1550" => "0 150 400 850";
-        "retry.mutating.multiplier" = "3" => "0 250 700 1550" => "0 250 900 2750";
-        "retry.mutating.cap_ms" = "300" => "0 250 700 1550" => "0 250 600 950";
-        "retry.mutating.jitter" = "[0.5, 0.5]" => "0 250 700 1550" => "0 150 400 850";
-        "retry.mutating.max_elapsed_ms" = "700" => "0 250 700 1550" => "0 250 700";
-        "retry.mutating.only_codes" = "[\"timeout\"]" => "0 250 700 1550" => "0";
-        "rollout.mutating" = "\"off\"" => "0 250 700 1550" => "0";
-        "rollout.mutating.mode" = "\"off\"" => "0 250 700 1550" => "0";
-        "rollout.mutating.percent" = "0" => "0 250 700 1550" => "0";
-    }
-    starts(Mutating), r#"{"retry": {"jitter": [1, 1]}, "rollout": {"mutating": {"percent": 0}}}"# {
-        "rollout.mutating.others" = "\"enforce\"" => "0" => "0 250 700 1550";
     }
     attempts(ReadOnly, down()), "{}" {
         "preset" = "\"error_handling\"" => "4" => "5";

@@ -10,6 +10,7 @@ use std::{
     fs,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
     process::{Command, Stdio},
     thread,
 };
@@ -76,7 +77,9 @@ fn shown(effort: Effort, call: Call, at_once: u64) -> Both {
     let Some(programs) = Program::all()? else { return Ok(None) };
     let folder = Folder::new()?;
     let collector = format!("OTEL_EXPORTER_OTLP_ENDPOINT=http://{}", collector()?);
-    let log = folder.file("log");
+    let (log, token) = (folder.file("log"), folder.file("token"));
+    fs::write(&token, "0123456789abcdef0123456789abcdef")?;
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600))?;
     let all = [
         "--log".into(),
         "info".into(),
@@ -87,16 +90,10 @@ fn shown(effort: Effort, call: Call, at_once: u64) -> Both {
         "--admin".into(),
         "127.0.0.1:0".into(),
         "--admin-token-file".into(),
-        folder.file("token").into(),
+        token.into(),
     ];
     let ways = [
-        guard_with(
-            &programs,
-            Records::Sqlite,
-            &folder,
-            &["env".into(), collector.into()],
-            &all,
-        )?,
+        guard_with(&programs, Records::Sqlite, &folder, &["env".into(), collector.into()], &all)?,
         guard_with(&programs, Records::Sqlite, &folder, &[], &["--log".into(), "off".into()])?,
     ];
     side_by_side(ways, (Turn::of(effort), call, at_once), 0.5, || Ok(())).map(Some)
@@ -275,8 +272,7 @@ fn guard_with(
         Records::Memory => "memory".into(),
         Records::Sqlite => folder.file("records"),
     };
-    let words =
-        [programs.guard.clone().into(), "mcp".into(), "--records".into(), place.into()];
+    let words = [programs.guard.clone().into(), "mcp".into(), "--records".into(), place.into()];
     let server = ["--".into(), programs.echo.clone().into()];
     Session::open(&[by, &words, options, &server].concat())
 }
