@@ -76,7 +76,7 @@ fn a_guard_whose_server_has_ended_ends_with_its_code() {
         assert_eq!((&meta["code"], &meta["ran"]), (&json!("server_gone"), &json!("unknown")));
         // The client still holds its end open.
         assert_eq!(client.wait().code(), Some(code), "{script}");
-        let told = format!(r#""code":{code},"event":"server_exited""#);
+        let told = format!(r#""event":"server_exited","code":{code}"#);
         let log = client.stderr();
         assert!(log.contains(&told), "{log}");
     }
