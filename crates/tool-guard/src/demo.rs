@@ -25,39 +25,37 @@ pub(crate) async fn run(json: bool) -> anyhow::Result<ExitCode> {
     // A scene is shown once it and those before it have ended.
     let mut played = stream::iter(plays).buffered(Scene::ALL.len());
     let (mut summary, mut figures, mut all_shown) = (String::new(), Vec::new(), true);
-    while let Some((scene, sides)) = played.try_next().await? {
+    while let Some((scene, [without, with], is_shown)) = played.try_next().await? {
         let (number, title) = (figures.len() + 1, scene.title());
-        let cells = match &sides {
-            Some([without, with]) => {
-                let [without, with] = [without, with].map(|side| scene.figure(side));
-                format!("{BAD}{without:>12}{BAD:#}{GOOD}{with:>14}{GOOD:#}")
-            }
-            None => format!("{:>26}", "the machine is too busy"),
-        };
-        all_shown &= sides.is_some();
-        summary += &format!("{number} {title:<48}{cells}\n");
+        let [left, right] = [&without, &with].map(|side| scene.figure(side));
+        let but = if is_shown { "" } else { "   (the machine may be too busy)\n" };
+        summary +=
+            &format!("{number} {title:<48}{BAD}{left:>12}{BAD:#}{GOOD}{right:>14}{GOOD:#}\n{but}");
+        all_shown &= is_shown;
         if !json {
             say(&format!("{number} {title}\n{DIM}  → {}{DIM:#}\n", scene.moral()))?;
         }
-        let [without, with] = sides.map_or([None, None], |sides| sides.map(Some));
         figures.push(json!({ "scene": scene, "without": without, "with": with }));
     }
     if json {
         print(tr_core::printable_json(&Value::from(figures).to_string()).into_owned() + "\n")?;
     } else {
         say(&format!("\n{DIM}{:>62}{:>14}{DIM:#}\n{summary}", "without", "guarded"))?;
-        print("\nPut it in front of your own servers: tool-guard install\n")?;
+        print("\nPut it in front of your own servers: tool-guard install claude-code\n")?;
     }
     Ok(if all_shown { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Plays a scene on both sides until it shows what it is to show; without figures if it does not.
-async fn shown(scene: Scene) -> anyhow::Result<(Scene, Option<[Figures; 2]>)> {
-    for _ in 0..TRIES {
+/// Plays a scene on both sides until it shows what it is to show, or a payment is made twice behind the guard; says whether
+/// it does.
+async fn shown(scene: Scene) -> anyhow::Result<(Scene, [Figures; 2], bool)> {
+    let mut tries = 1;
+    loop {
         let (without, with) = tokio::try_join!(scene.play(false), scene.play(true))?;
-        if scene.is_shown(&without, &with) {
-            return Ok((scene, Some([without, with])));
+        let is_shown = scene.is_shown(&without, &with);
+        if is_shown || with.duplicates > 0 || tries == TRIES {
+            return Ok((scene, [without, with], is_shown));
         }
+        tries += 1;
     }
-    Ok((scene, None))
 }

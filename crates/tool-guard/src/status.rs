@@ -194,10 +194,9 @@ fn faults(guard: &Value) -> Vec<String> {
     for breaker in guard["state"]["breakers"].as_array().into_iter().flatten() {
         if breaker["state"] != "CLOSED" {
             let (name, state) = (said(&breaker["name"]), said(&breaker["state"]));
-            let left = match breaker["timeLeftMs"].as_u64().unwrap_or_default().div_ceil(1_000) {
-                0 => ", the next call is a trial".to_owned(),
-                left => format!(" for another {left} s"),
-            };
+            let left = breaker["timeLeftMs"].as_u64();
+            let left = left.map(|left| format!(" for another {} s", left.div_ceil(1_000)));
+            let left = left.unwrap_or_default();
             let why = said(&breaker["lastFailure"]);
             faults.push(format!("the breaker of {name} is {state}{left}: {why}"));
         }

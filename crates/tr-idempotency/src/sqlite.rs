@@ -202,7 +202,14 @@ impl Builder {
 impl RecordStore for Sqlite {
     fn claim<'s>(&'s self, claim: &'s ClaimRequest) -> StoreFuture<'s, Claimed> {
         let (claim, capacity) = (claim.clone(), self.settings.capacity);
-        Box::pin(self.write(move |table| change::claim(table, &claim, capacity)))
+        Box::pin(async move {
+            let claimed = self.write(move |table| change::claim(table, &claim, capacity)).await?;
+            if matches!(&claimed, Claimed::Unknown(it) if it.record.changed_at == it.now) {
+                // If its process has ended, that was now for all who read it later; else it is found again.
+                let _ = self.write(table::end_dead_leases).await;
+            }
+            Ok(claimed)
+        })
     }
 
     fn change<'s>(&'s self, key: &'s Key, change: Change<'s>) -> StoreFuture<'s, bool> {

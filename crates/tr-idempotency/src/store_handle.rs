@@ -165,13 +165,14 @@ impl<V> StoreHandle<V> {
         self.listing(&Query { selector: Selector::All, state }, limit, true).await
     }
 
-    /// The calls of unknown outcome of this session, whatever their keys, with these params if there are any,
-    /// and the records that cannot be read and may be such calls. On Redis, those of a layout that this
-    /// version does not know are left out, since they show neither session nor params.
-    pub async fn unknown_of(
+    /// The calls of this session in that state, whatever their keys, with these params if there are any, and the records
+    /// that cannot be read and may be such calls. On Redis, those of a layout that this version does not know are left out,
+    /// since they show neither session nor params.
+    pub async fn of_session(
         &self,
         session: &str,
         params: Option<&Digest>,
+        state: StateFilter,
         limit: usize,
     ) -> Result<RecordListing, StoreError> {
         let session = self.remote.format.frames.session(session);
@@ -179,7 +180,7 @@ impl<V> StoreHandle<V> {
             Some(params) => Selector::Equal(session, *params),
             None => Selector::Session(session),
         };
-        self.listing(&Query { selector, state: StateFilter::Unknown }, limit, true).await
+        self.listing(&Query { selector, state }, limit, state != StateFilter::Any).await
     }
 
     /// Records how a call of unknown outcome ended, as [`Handle::settle`] does, and keeps who did so, and why: in

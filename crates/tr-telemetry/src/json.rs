@@ -52,9 +52,8 @@ impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for JsonLines<W> {
         }
         let mut said = Said::default();
         event.record(&mut said);
-        let at = rfc3339(self.clock.unix_ms());
-        let level = metadata.level().as_str().to_ascii_lowercase();
-        let mut line = format!(r#"{{"timestamp":"{at}","level":"{level}""#);
+        let (at, level) = (rfc3339(self.clock.unix_ms()), metadata.level().as_str());
+        let mut line = format!(r#"{{"timestamp":"{at}","level":"{}""#, level.to_ascii_lowercase());
         for field in metadata.fields() {
             let known = said.0.iter().find(|(name, _)| *name == field.name());
             let _ = write!(line, r#","{}":{}"#, field.name(), known.map_or("null", |it| &it.1));

@@ -133,7 +133,7 @@ impl Home<'_> {
 
     fn demo(&self, demo: &mut Command) -> Result<()> {
         let shown = shell::read(demo)?;
-        ensure!(shown.contains("executions of the tool"), "the demo shows {shown}");
+        ensure!(shown.contains("paid once"), "the demo shows {shown}");
         Ok(())
     }
 

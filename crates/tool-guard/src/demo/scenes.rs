@@ -95,7 +95,7 @@ impl Scene {
         let mut agent = Agent::start(is_guarded, &format!("{self:?}"), has_ids).await?;
         match self {
             Self::KilledGuard => {
-                let order = json!({ "order": "order-41", "then": "soon" });
+                let order = json!({ "order": "order-41", "then": "hang" });
                 agent.pay_and_be_cut_off(order.clone()).await?;
                 agent.call("charge_card", order).await?;
             }

@@ -16,8 +16,6 @@ use std::{
 };
 use tr_core::internal::lock;
 
-/// How long a bank takes between a payment and its answer.
-const SOON: Duration = Duration::from_millis(200);
 /// How long a payment takes whose answer is too late.
 const LATE: Duration = Duration::from_millis(800);
 /// How long a backend that is down takes to say so.
@@ -131,7 +129,6 @@ impl Server {
         match arguments["then"].as_str() {
             Some("crash") => process::exit(70),
             Some("hang") => None,
-            Some("soon") => Some((SOON, charged)),
             // After every caller's timeout.
             Some("late") => Some((LATE, charged)),
             Some("error") => {

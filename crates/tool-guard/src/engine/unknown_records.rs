@@ -4,7 +4,10 @@ use super::{
     unknowns::{BARS, BlockedByEqual, Earlier},
 };
 use std::time::Duration;
-use tool_reliability::idempotency::{DedupeRecord, StoreHandle, store::StoreError};
+use tool_reliability::idempotency::{
+    DedupeRecord, RecordState, StoreHandle,
+    store::{StateFilter, StoreError},
+};
 use tr_core::{
     FailureInfo, Ran, SystemClock, ToolCall, ToolOutcome, Verdict, WallClock,
     canonical::{Digest, Key},
@@ -34,24 +37,27 @@ pub(crate) fn noted(alike: Digest) -> String {
 /// params: as they are, and as they are compared.
 ///
 /// # Errors
-/// If the store cannot be read: then an equal call may be among them.
+/// If the store cannot be read: then an equal call may be among them. If a person has recorded of one that it ran, no
+/// longer ago than it would block this one, and this caller `learns` that now.
 pub(crate) async fn in_store(
     records: &StoreHandle<ToolOutcome>,
     call: &ToolCall,
     session: &str,
     [digest, alike]: [Digest; 2],
+    learns: impl Fn(Key) -> bool,
 ) -> Result<Option<BlockedByEqual>, Failure> {
     let parts = call.parts();
-    let equal = records.unknown_of(session, Some(&digest), LISTED).await;
-    let mut found = equal.map_err(not_compared)?;
+    let listed = async |params, state| {
+        records.of_session(session, params, state, LISTED).await.map_err(not_compared)
+    };
+    let mut found = listed(Some(&digest), StateFilter::Unknown).await?;
     if found.records.is_empty() && alike != digest {
-        let alike = records.unknown_of(session, Some(&alike), LISTED).await;
-        found.records = alike.map_err(not_compared)?.records;
+        found.records = listed(Some(&alike), StateFilter::Unknown).await?.records;
     }
     if found.records.is_empty() {
         let alike = noted(alike);
         let is_alike = |it: &DedupeRecord| it.request.about.get(ALIKE) == Some(&alike);
-        let others = records.unknown_of(session, None, LISTED).await.map_err(not_compared)?;
+        let others = listed(None, StateFilter::Unknown).await?;
         found.records.extend(others.records.into_iter().filter(is_alike));
     }
     let own = parts.idempotency.id.map(|id| id.key);
@@ -66,12 +72,24 @@ pub(crate) async fn in_store(
     let unknown = found.records.iter().find_map(|record| {
         bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))
     });
-    Ok(unknown.or_else(|| {
+    let barred = unknown.or_else(|| {
         // What it does not tell is taken to be equal.
         found.unreadable.iter().find_map(|record| {
             let tool = record.tool.as_deref().unwrap_or(parts.tool.full_name());
             let until = record.changed_at.map_or(until(now), until);
             Some(bars(record.key, tool, until)?.unreadable())
         })
-    }))
+    });
+    if barred.is_none() {
+        let by_hand = |it: DedupeRecord| {
+            let until = until(it.updated_at_ms);
+            it.execution?.attempts.pop()?.settlement.filter(|_| it.state == RecordState::Done)?;
+            bars(it.key.parse().ok()?, &it.tool, until)?.call.filter(|key| learns(*key))
+        };
+        let ended = listed(Some(&digest), StateFilter::Any).await?.records;
+        if ended.into_iter().find_map(by_hand).is_some() {
+            return Err(Failure::RAN_BEFORE);
+        }
+    }
+    Ok(barred)
 }

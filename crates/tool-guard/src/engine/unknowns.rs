@@ -1,12 +1,13 @@
 //! Calls of unknown outcome block equal calls, so that a model cannot repeat one under a new id.
 mod blocked;
+mod ends;
 
-pub(crate) use self::blocked::{BlockedByEqual, Earlier, Ended, ask_about};
-
-use super::{
-    check::{Made, NOTED},
-    failure::Failure,
+pub(crate) use self::{
+    blocked::{BlockedByEqual, Earlier, Ended, ask_about},
+    ends::{ended, leaves_unknown, left_unknown},
 };
+
+use super::{check::Made, failure::Failure};
 use std::{
     collections::BTreeMap,
     sync::{
@@ -18,9 +19,8 @@ use std::{
 use tokio::time::Instant;
 use tool_reliability::idempotency::{RecordState, Resolution, StoreHandle, store::StoreErrorKind};
 use tr_core::{
-    BoxError, DefaultPolicy, Ran, StoreResponse, SystemClock, ToolOutcome, Verdict, WallClock,
+    DefaultPolicy, StoreResponse, ToolOutcome,
     canonical::{Digest, Key},
-    classify, code,
     internal::lock,
 };
 
@@ -275,10 +275,19 @@ impl Unknowns {
 
     /// Registers that the caller has got the end of the call, from a repeat of it.
     pub(crate) fn settled(&self, equals: &Equals) {
+        self.tells(equals.key, equals.who);
+    }
+
+    /// Whether the caller of an equal call is to learn now that the one under the key `ran` did: it learns that once.
+    pub(super) fn tells_of(&self, equals: Key, ran: Key) -> bool {
+        self.tells(equals, Who::Known(ran))
+    }
+
+    fn tells(&self, key: Key, who: Who) -> bool {
         let (mut all, now) = (lock(&self.calls), Instant::now());
         make_room(&mut all, now);
         let settled = Since { is_settled: true, ..Since::new(now, None, Earlier::NoAnswer, "") };
-        all.insert((equals.key, equals.who), settled);
+        all.insert((key, who), settled).is_none_or(|it| !it.is_settled)
     }
 
     /// Whether a call of this tool may have run.
@@ -320,8 +329,8 @@ impl Unknowns {
             let mut has_run = false;
             let is_open = match store.record(&key).await {
                 Ok(record) => record.is_some_and(|it| {
-                    // Another guard has found that out, and no caller of this one has heard of it.
-                    has_run = it.state == RecordState::Done && it.request.about.contains_key(NOTED);
+                    // No caller of this guard has heard of it.
+                    has_run = it.state == RecordState::Done;
                     is_open(it.state)
                 }),
                 Err(error) => {
@@ -335,7 +344,7 @@ impl Unknowns {
                 return Ok(Some(barred));
             }
             self.forget(*equals, Who::Known(key), |since| since.late.is_none());
-            if has_run {
+            if has_run && self.tells_of(*equals, key) {
                 return Err(Failure::RAN_BEFORE);
             }
             let Some(next) = self.bars(equals, own) else { return Ok(None) };
@@ -351,47 +360,6 @@ fn make_room(all: &mut BTreeMap<(Key, Who), Since>, now: Instant) {
         && let Some((&first, _)) = all.iter().min_by_key(|(_, since)| since.until)
     {
         all.remove(&first);
-    }
-}
-
-/// What is known of a call that may have run; `None` if its end tells whether it did.
-pub(crate) fn left_unknown(end: &Result<ToolOutcome, BoxError>) -> Option<Earlier> {
-    match end {
-        Ok(outcome) => leaves_unknown(outcome).then_some(Earlier::Failure),
-        Err(error) if error.is::<BlockedByEqual>() => None,
-        Err(error) => {
-            let found = classify::error(&**error).end;
-            let earlier = match found.code {
-                code::CANCELLED => Earlier::Cancelled,
-                code::TIMEOUT | code::OUTCOME_UNKNOWN => Earlier::NoAnswer,
-                "server_gone" | "connection_reset" => Earlier::NoAnswer,
-                _ => Earlier::Failure,
-            };
-            (found.ran == Ran::Unknown).then_some(earlier)
-        }
-    }
-}
-
-/// Whether the answer leaves a mutating call unknown, by the rule of the recording layer.
-pub(crate) fn leaves_unknown(outcome: &ToolOutcome) -> bool {
-    let Some(error) = outcome.error() else { return false };
-    let end = classify::tool_error(error).end;
-    end.ran == Ran::Unknown || (end.verdict == Verdict::Cancelled && end.ran != Ran::No)
-}
-
-/// How a call ended that has this record, for those who ask for an equal one.
-pub(crate) fn ended(end: &Result<ToolOutcome, BoxError>, record: Option<Key>) -> Ended {
-    let ran = match end {
-        _ if left_unknown(end).is_some() => return Ended::Unknown,
-        Ok(outcome) => {
-            outcome.error().map_or(Ran::Yes, |error| classify::tool_error(error).end.ran)
-        }
-        Err(error) if error.is::<BlockedByEqual>() => Ran::No,
-        Err(error) => classify::error(&**error).end.ran,
-    };
-    match ran {
-        Ran::No => Ended::Not,
-        _ => Ended::At { unix_ms: SystemClock.unix_ms(), record },
     }
 }
 

@@ -1,5 +1,5 @@
 //! The protocol, applied to rows within one transaction.
-use super::table::{self, Table};
+use super::table::Table;
 use crate::{
     protocol::{Millis, State},
     store::{Change, Changed, ClaimRequest, Claimed},
@@ -13,10 +13,6 @@ const BEHIND: Millis = 60_000;
 pub(super) fn claim(table: &Table<'_>, claim: &ClaimRequest, capacity: u64) -> Result<Claimed> {
     let mut found = table.find(&claim.key)?;
     let is_new = found.is_none();
-    if found.as_ref().is_some_and(|it| it.record.until == table.now) {
-        // If its process has ended, that was now for all who read it later.
-        table::end_dead_leases(table)?;
-    }
     let claimed = claim.apply(&mut found, table.head.epoch + 1, table.now);
     let (Claimed::Run(_), Some(stored)) = (&claimed, found) else {
         return Ok(claimed); // Without a write there is no sync.

@@ -1,5 +1,9 @@
 //! Every statement uses an index, so that a million records do not slow down a claim.
-use super::{layout::CALLS, selection::Selection, table::evictions};
+use super::{
+    layout::CALLS,
+    selection::Selection,
+    table::{dead_leases, evictions},
+};
 use crate::store::{Query, Selector, StateFilter};
 use tr_core::canonical::{Digest, Key};
 use tr_sqlite::rusqlite::Connection;
@@ -32,6 +36,15 @@ fn count(selector: Selector, state: StateFilter) -> String {
 fn a_claim_reads_one_row() {
     let plan = plan(&calls(), "SELECT * FROM calls WHERE key = ?1");
     assert_eq!(plan, ["SEARCH calls USING INDEX sqlite_autoindex_calls_1 (key=?)"]);
+}
+
+#[test]
+fn the_leases_of_the_dead_are_among_the_open_calls() {
+    let connection = calls();
+    for statement in dead_leases() {
+        let plan = plan(&connection, &statement);
+        assert!(plan[0].contains("calls_open"), "{statement}: {plan:?}");
+    }
 }
 
 #[test]

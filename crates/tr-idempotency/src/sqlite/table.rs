@@ -76,18 +76,23 @@ pub(super) fn mark(table: &Table<'_>) -> Result<Vec<u8>> {
 /// Ends the leases of processes that have ended.
 pub(super) fn end_dead_leases(table: &Table<'_>) -> Result<()> {
     let Some(owners) = table.owners else { return Ok(()) };
-    let mut held = table.prepare(
-        "SELECT DISTINCT holder FROM calls WHERE state = 'inflight' AND until > ?1 \
-         AND holder IS NOT NULL",
-    )?;
+    let [held, end] = dead_leases();
+    let mut held = table.prepare(&held)?;
     let held = held.query_map([time(table.now)], |row| row.get(0))?;
     let held = held.collect::<std::result::Result<Vec<i64>, _>>()?;
     for dead in held.into_iter().filter(|owner| owners.is_dead(*owner)) {
-        let end =
-            "UPDATE calls SET until = ?1 WHERE state = 'inflight' AND until > ?1 AND holder = ?2";
-        table.prepare(end)?.execute(params![time(table.now), dead])?;
+        table.prepare(&end)?.execute(params![time(table.now), dead])?;
     }
     Ok(())
+}
+
+/// Who holds leases, and the statement that ends those of one of them.
+pub(super) fn dead_leases() -> [String; 2] {
+    let held = format!("{OPEN} AND state = 'inflight' AND until > ?1 AND holder");
+    [
+        format!("SELECT DISTINCT holder FROM calls WHERE {held} IS NOT NULL"),
+        format!("UPDATE calls SET until = ?1 WHERE {held} = ?2"),
+    ]
 }
 
 /// The number of records of each tool that stand, by scope and state. States that this version does not know

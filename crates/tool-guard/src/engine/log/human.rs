@@ -137,7 +137,9 @@ fn end(said: &Said) -> Option<(Word, String)> {
 
 /// Code and text of a failure.
 fn reason(said: &Said) -> String {
-    match (said.get("errorCode"), said.get("error")) {
+    // What the model reads beside it is left out.
+    let error = said.get("error").and_then(|error| error.split("\n[").next());
+    match (said.get("errorCode"), error) {
         (Some(code), Some(error)) => format!("{code}: {error}"),
         (code, error) => code.or(error).unwrap_or("unknown").to_owned(),
     }

@@ -20,9 +20,7 @@ pub(super) struct Recent;
 impl Write for Recent {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut lines = lock(&LINES);
-        let text = String::from_utf8_lossy(line);
-        // What the model reads beside it is left out.
-        let text = text.trim_end().split("\\n").next().unwrap_or_default().to_owned();
+        let text = String::from_utf8_lossy(line).trim_end().to_owned();
         let again = lines.back().filter(|(_, last, _)| what(last) == what(&text));
         let times = again.map_or(1, |(_, _, times)| times + 1);
         if times > 1 {

@@ -35,8 +35,10 @@ pub(super) fn start(mut out: impl Write + Send + 'static) -> io::Result<(Lines, 
                 is_over |= line.is_empty();
                 text.extend(line);
             }
-            // Lines that cannot be written are lost.
-            let _ = out.write_all(&text).and_then(|()| out.flush());
+            if out.write_all(&text).is_err() {
+                // What cannot be written is lost, and the next line is one of its own.
+                let _ = out.write_all(b"\n");
+            }
             thread::park_timeout(GATHER);
         }
         drop(ends);

@@ -138,7 +138,9 @@ impl Proxy {
             let compares = barring.is_some() && is_in_conversation && matches!(barred, Ok(None));
             let session = identity::session_of_equals(&call).filter(|_| compares);
             if let (Some(store), Some(session), Some(digests)) = (store, session, digests) {
-                barred = unknown_records::in_store(&store, &call, session, digests).await;
+                let learns =
+                    |ran| mcp.trace.equals.is_some_and(|it| wire.unknowns.tells_of(it.key, ran));
+                barred = unknown_records::in_store(&store, &call, session, digests, learns).await;
             }
             let mut again = None;
             let mut end = match barred {

@@ -276,6 +276,37 @@ fn a_payment_settled_from_outside_frees_its_equals_in_a_guard_that_runs() {
     assert_eq!(shop.paid(), 2);
 }
 
+/// The model asks again, under another id, and learns what a person has found out; it asks once more for a second one.
+#[test]
+fn a_payment_settled_as_done_is_told_once_to_who_asks_for_an_equal_one() {
+    for is_killed in [false, true] {
+        let shop = Shop::new();
+        let (hangs, order) = (json!({ "order": "o-1", "then": "hang" }), |id| codex(id, "t"));
+        let mut client = shop.open(&["--timeout", HANGS]);
+        pay(&mut client, 1, &order("call_1"), hangs.clone());
+        until("it has paid", || (shop.paid() == 1).then_some(()));
+        if is_killed {
+            client.signal(Signal::KILL);
+            client.wait();
+        } else {
+            assert_eq!(code(&client.answer(1)), "timeout");
+        }
+        let record = records(&shop, &["list", "--unknown"]).0[..12].to_owned();
+        let (said, code_of) = records(&shop, &["settle", &record, "done", "--force"]);
+        assert_eq!(code_of, Some(0), "{said}");
+        if is_killed {
+            client = shop.open(&["--timeout", HANGS]);
+        }
+        let before = shop.paid();
+        let told = paid(&mut client, 2, &order("call_2"), hangs.clone());
+        assert_eq!(code(&told), "answer_not_kept", "{told}");
+        assert!(text(&told).contains("it has run since"), "{told}");
+        assert_eq!(shop.paid(), before);
+        pay(&mut client, 3, &order("call_3"), hangs);
+        until("it has paid the second one", || (shop.paid() == before + 1).then_some(()));
+    }
+}
+
 #[test]
 fn what_is_encrypted_is_settled_with_its_key_and_not_without() {
     let shop = Shop::new();
