@@ -165,9 +165,9 @@ impl<V> StoreHandle<V> {
         self.listing(&Query { selector: Selector::All, state }, limit, true).await
     }
 
-    /// The calls of this session in that state, whatever their keys, with these params if there are any, and the records
-    /// that cannot be read and may be such calls. On Redis, those of a layout that this version does not know are left out,
-    /// since they show neither session nor params.
+    /// The calls of this session in that state, whatever their keys, with these params if there are any, without the
+    /// answers of those that are done, and the records that cannot be read and may be such calls. On Redis, those of a
+    /// layout that this version does not know are left out, since they show neither session nor params.
     pub async fn of_session(
         &self,
         session: &str,
@@ -180,7 +180,7 @@ impl<V> StoreHandle<V> {
             Some(params) => Selector::Equal(session, *params),
             None => Selector::Session(session),
         };
-        self.listing(&Query { selector, state }, limit, state != StateFilter::Any).await
+        self.listing(&Query { selector, state }, limit, true).await
     }
 
     /// Records how a call of unknown outcome ended, as [`Handle::settle`] does, and keeps who did so, and why: in

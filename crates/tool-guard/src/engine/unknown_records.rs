@@ -69,10 +69,9 @@ pub(crate) async fn in_store(
             BlockedByEqual::by(Earlier::Recorded, Some(key), Duration::from_millis(until - now))
         })
     };
-    let unknown = found.records.iter().find_map(|record| {
-        bars(record.key.parse().ok()?, &record.tool, until(record.updated_at_ms))
-    });
-    let barred = unknown.or_else(|| {
+    let recorded =
+        |it: &DedupeRecord| bars(it.key.parse().ok()?, &it.tool, until(it.updated_at_ms));
+    let barred = found.records.iter().find_map(recorded).or_else(|| {
         // What it does not tell is taken to be equal.
         found.unreadable.iter().find_map(|record| {
             let tool = record.tool.as_deref().unwrap_or(parts.tool.full_name());
@@ -81,14 +80,15 @@ pub(crate) async fn in_store(
         })
     });
     if barred.is_none() {
-        let by_hand = |it: DedupeRecord| {
-            let until = until(it.updated_at_ms);
-            it.execution?.attempts.pop()?.settlement.filter(|_| it.state == RecordState::Done)?;
-            bars(it.key.parse().ok()?, &it.tool, until)?.call.filter(|key| learns(*key))
-        };
-        let ended = listed(Some(&digest), StateFilter::Any).await?.records;
-        if ended.into_iter().find_map(by_hand).is_some() {
-            return Err(Failure::RAN_BEFORE);
+        // A record that went from its claim to its end has no third version; others are read with who settled them.
+        let mut ended = listed(Some(&digest), StateFilter::Any).await?.records;
+        ended.retain(|it| it.state == RecordState::Done && it.version > 2);
+        for ran in ended.iter().filter_map(recorded).filter_map(|it| it.call) {
+            let record = records.record(&ran).await.map_err(not_compared)?;
+            let by_hand = record.and_then(|it| it.execution?.attempts.pop()?.settlement);
+            if by_hand.is_some() && learns(ran) {
+                return Err(Failure::RAN_BEFORE);
+            }
         }
     }
     Ok(barred)
