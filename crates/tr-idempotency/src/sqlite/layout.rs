@@ -2,7 +2,7 @@
 use tr_sqlite::Schema;
 
 /// Released steps never change; a change is a new step.
-pub(super) const CALLS: Schema = Schema::new("calls", &[FIRST, SECOND, THIRD]);
+pub(super) const CALLS: Schema = Schema::new("calls", &[FIRST, SECOND, THIRD, FOURTH]);
 
 /// `over_at` is [`Record::over_at`](crate::protocol::Record::over_at), and `pinned` is
 /// [`is_pinned`](crate::protocol::Record::is_pinned), of the record as written. Long columns come
@@ -76,4 +76,13 @@ ALTER TABLE calls_head ADD COLUMN ran INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE calls ADD COLUMN over_ran INTEGER NOT NULL DEFAULT 0;
 DROP INDEX calls_by_end;
 CREATE INDEX calls_by_end ON calls (pinned, over_ran);
+";
+
+/// Equal calls of a session, and those of it that have not ended, are found without the others. The second index repeats
+/// the condition [`UNENDED`](super::selection::UNENDED).
+const FOURTH: &str = "
+DROP INDEX calls_by_session;
+CREATE INDEX calls_by_session ON calls (session, digest) WHERE session IS NOT NULL;
+CREATE INDEX calls_unended ON calls (session) WHERE session IS NOT NULL
+    AND state NOT IN ('done', 'failed_never', 'failed_when_asked', 'failed_freely', 'cancelled');
 ";

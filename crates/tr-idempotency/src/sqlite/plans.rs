@@ -82,10 +82,23 @@ fn operators_questions_have_an_index() {
     }
 }
 
+/// As a guard looks for them at each call that may change something.
 #[test]
-fn the_equals_of_a_call_are_found_by_its_session_also_if_they_cannot_be_read() {
-    let selector = Selector::Equal("s".into(), Digest::of_bytes("p"));
-    let selection = Selection::of_any(&Query { selector, state: StateFilter::Unknown });
-    let plan = plan(&calls(), &format!("SELECT * FROM calls WHERE {}", selection.sql));
-    assert_eq!(plan, ["SEARCH calls USING INDEX calls_by_session (session=?)"]);
+fn a_session_of_many_ended_calls_does_not_slow_down_its_next_call() {
+    for (selector, state, expected) in [
+        (
+            Selector::Equal("s".into(), Digest::of_bytes("p")),
+            StateFilter::Any,
+            "SEARCH calls USING INDEX calls_by_session (session=? AND digest=?)",
+        ),
+        (
+            Selector::Session("s".into()),
+            StateFilter::Unknown,
+            "SEARCH calls USING INDEX calls_unended (session=?)",
+        ),
+    ] {
+        let selection = Selection::of_any(&Query { selector, state });
+        let plan = plan(&calls(), &format!("SELECT * FROM calls WHERE {}", selection.sql));
+        assert_eq!(plan, [expected]);
+    }
 }

@@ -134,7 +134,7 @@ async fn a_file_of_the_first_format_is_taken_over_with_its_records() {
     assert!(matches!(plain.claim(&paid).await.unwrap(), Claimed::Run(_)));
     plain.close().await;
     let by_hand = tr_sqlite::rusqlite::Connection::open(folder.file()).unwrap();
-    let before = "DROP INDEX calls_by_end; ALTER TABLE calls DROP COLUMN over_ran; \
+    let before = "DROP INDEX calls_unended; DROP INDEX calls_by_end; ALTER TABLE calls DROP COLUMN over_ran; \
                   CREATE INDEX calls_by_end ON calls (pinned, over_at); \
                   ALTER TABLE calls DROP COLUMN holder; ALTER TABLE calls_head DROP COLUMN mark; \
                   ALTER TABLE calls_head DROP COLUMN ran; \
