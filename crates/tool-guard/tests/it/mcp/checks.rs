@@ -4,14 +4,22 @@ use super::{
     shop::Sells,
 };
 use serde_json::{Value, json};
-use std::{fs, process::Command};
+use std::{
+    fs,
+    process::Command,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+use tr_testkit::rounds;
 
 /// Pays and lists what was paid. The files beside the ledger say what goes wrong: with `dies` it pays and ends, with `fails`
-/// it ends and pays nothing, with `lost` it pays and says that it may have; with `hidden` a payment is not listed yet; `page`
-/// says that there is more, `broken` fails the list.
+/// it ends and pays nothing, with `lost` it pays and says that it may have; with `hidden` a payment is not listed yet, with `late`
+/// not in as many lists as that has bytes; `page` says that there is more, `broken` fails the list. With `parts` it pays in two and ends; with `earlier` it ends and pays
+/// nothing, but another has paid the same shortly before.
 const SERVER: &str = r#"field() { printf %s "$line" | sed -n "s/.*\"$1\":\(\"[^\"]*\"\|[0-9]*\).*/\1/p"; }
 say() { echo '{"jsonrpc":"2.0","id":'$id',"result":{'"$1"'}}'; }
-pay() { echo '{"order":'$(field order)',"amount":'$(field amount)',"at":'$(date +%s%3N)'},' >> "$LEDGER"; }
+pay() { echo '{"order":'$(field order)',"amount":'${1:-$(field amount)}',"at":'$(($(date +%s%3N) - ${2:-0}))'},' >> "$LEDGER"; }
 while read -r line; do
 id=$(field id)
 case "$line" in
@@ -20,10 +28,13 @@ case "$line" in
     echo "$line" >> "$LEDGER.asked"
     if [ -e "$LEDGER.broken" ]; then say '"isError":true,"content":[]'; continue; fi
     [ -e "$LEDGER.page" ] && more=',"next_cursor":"2"' || more=
-    [ -e "$LEDGER.hidden" ] && all= || all=$(cat "$LEDGER" 2>/dev/null | tr -d '\n' | sed 's/,$//')
+    if [ -s "$LEDGER.late" ]; then truncate -s -1 "$LEDGER.late"; all=
+    elif [ -e "$LEDGER.hidden" ]; then all=; else all=$(cat "$LEDGER" 2>/dev/null | tr -d '\n' | sed 's/,$//'); fi
     say '"content":[],"structuredContent":{"payments":['"$all"']'"$more"'}';;
 *'"tools/call"'*)
     if [ -e "$LEDGER.fails" ]; then rm "$LEDGER.fails"; exit 7; fi
+    if [ -e "$LEDGER.parts" ]; then rm "$LEDGER.parts"; pay 21; pay 21; exit 7; fi
+    if [ -e "$LEDGER.earlier" ]; then rm "$LEDGER.earlier"; pay 42 20000; exit 7; fi
     pay
     if rm "$LEDGER.twice" 2>/dev/null; then pay; fi
     if rm "$LEDGER.dies" 2>/dev/null; then exit 7; fi
@@ -240,4 +251,81 @@ fn a_tool_that_may_change_something_is_not_asked() {
     refused.args(["mcp", "--catalog", catalog.to_str().unwrap(), "--", "true"]);
     let said = String::from_utf8(refused.output().unwrap().stderr).unwrap();
     assert!(said.contains("/check/tool") && said.contains("read_only"), "{said}");
+}
+
+/// What happens to one call, and what the guard may say of it.
+#[derive(Debug)]
+struct Case {
+    faults: &'static [&'static str],
+    /// The most lists without its payment.
+    late: usize,
+    absent_after: Option<&'static str>,
+    /// What must be found out within five seconds; nothing must ever be, if there is none.
+    found: Option<&'static str>,
+    /// The payments in the ledger, after a repeat under the same key.
+    paid: usize,
+}
+
+const SETTLED: Option<&str> = Some("[SETTLED]");
+const ABSENT: Option<&str> = Some("did not run");
+
+const CASES: [Case; 9] = [
+    Case { faults: &["dies"], late: 0, absent_after: None, found: SETTLED, paid: 1 },
+    Case { faults: &["dies"], late: 0, absent_after: Some("1s"), found: SETTLED, paid: 1 },
+    Case { faults: &["dies"], late: 3, absent_after: None, found: SETTLED, paid: 1 },
+    Case { faults: &["fails"], late: 0, absent_after: Some("1s"), found: ABSENT, paid: 1 },
+    Case { faults: &["fails"], late: 0, absent_after: None, found: None, paid: 0 },
+    Case { faults: &["parts"], late: 0, absent_after: Some("1s"), found: None, paid: 2 },
+    Case { faults: &["dies", "twice"], late: 0, absent_after: None, found: None, paid: 2 },
+    Case { faults: &["dies", "page"], late: 0, absent_after: Some("1s"), found: None, paid: 1 },
+    Case { faults: &["earlier"], late: 0, absent_after: Some("1s"), found: None, paid: 1 },
+];
+
+impl Case {
+    /// Whether it was found out, if it can be.
+    fn play(&self, late: usize) -> Option<bool> {
+        let absent = self.absent_after.map(|after| format!("absent_after = \"{after}\"\n"));
+        let meta = json!({ "idempotencyKey": "k" });
+        let mut shop = Shop::new(&absent.unwrap_or_default(), &[]);
+        self.faults.iter().for_each(|fault| shop.set(fault));
+        fs::write(shop.ledger.with_extension("late"), "-".repeat(late)).unwrap();
+        let begun = Instant::now();
+        let (mut id, mut told) = (1, shop.pay(1, meta.clone()));
+        let is_open = |told: &str| told.contains("may have run") && !told.contains("[SETTLED]");
+        while self.found.is_some() && is_open(&told) && begun.elapsed() < Duration::from_secs(5) {
+            id += 1;
+            told = shop.pay(id, meta.clone());
+        }
+        let is_found = self.found.map(|found| told.contains(found));
+        assert!(is_found == Some(true) || is_open(&told), "{self:?}, late {late}: {told}");
+        // Whoever asks again pays only what is known not to be paid.
+        let again = shop.pay(id + 1, meta);
+        assert!(shop.paid() <= self.paid, "{self:?}, late {late}: {told}; then {again}");
+        is_found
+    }
+}
+
+/// A server that ends between its work and its answer, and whose list is late, of two parts, of several pages, or of another's
+/// payment.
+#[test]
+fn what_a_server_did_before_it_ended_is_found_out_or_left_open() {
+    const AT_ONCE: u64 = 8;
+    let rounds = rounds(18, 10_000);
+    let [wanted, settled] = [const { AtomicU64::new(0) }; 2];
+    thread::scope(|scope| {
+        for first in 0..AT_ONCE {
+            let (wanted, settled) = (&wanted, &settled);
+            scope.spawn(move || {
+                for round in (first..rounds).step_by(AT_ONCE as usize) {
+                    let case = &CASES[round as usize % CASES.len()];
+                    let is_found = case.play(fastrand::usize(..=case.late));
+                    wanted.fetch_add(is_found.is_some().into(), Relaxed);
+                    settled.fetch_add((is_found == Some(true)).into(), Relaxed);
+                }
+            });
+        }
+    });
+    let (wanted, settled) = (wanted.into_inner(), settled.into_inner());
+    assert!(settled * 100 >= wanted * 95, "{settled} of {wanted} were settled within 5 s");
+    println!("{settled} of {wanted} were settled within 5 s, of {rounds}");
 }
