@@ -23,7 +23,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum as _};
 use futures_util::{StreamExt as _, stream};
 use std::{env, fmt::Write as _, fs, path::Path, process::ExitCode, time::Duration};
-use tr_core::printable;
+use tr_core::{printable, printable_lines};
 
 /// The exit codes, for the help.
 const EXIT_CODES: &str = "\
@@ -63,6 +63,8 @@ struct Known {
     said: String,
     /// Something is wrong with its guard.
     fault: bool,
+    /// How its guard gets a catalog, if it has none.
+    catalog: Option<String>,
     /// What is started, or why nothing is, if that need be said.
     launch: Result<Launch, Option<&'static str>>,
 }
@@ -179,17 +181,18 @@ async fn file(
         })
         .buffered(AT_ONCE);
     while let Some((it, end)) = ends.next().await {
-        let mut line = it.said.clone();
+        let (mut line, mut more) = (it.said.clone(), String::new());
         match end {
             Ok(Ok(answered)) => {
                 let _ = write!(line, "; answers after {} ms", answered.after.as_millis());
                 if !answered.who.is_empty() {
                     let _ = write!(line, ": {}", answered.who);
                 }
-                for (tool, param) in answered.identities {
-                    let _ = write!(
-                        line,
-                        "; if {param} names what {tool} does, declare it: [tools.{tool}.keys] identity = [\"{param}\"]"
+                if let (Some(catalog), false) = (&it.catalog, answered.identities.is_empty()) {
+                    let lines = answered.identities.iter().map(|line| format!("        {line}\n"));
+                    more = format!(
+                        "      where an argument names the order or payment, a repeat under another id is recognized; write into a file\n{}      and {catalog}\n",
+                        lines.collect::<String>()
                     );
                 }
             }
@@ -203,7 +206,7 @@ async fn file(
             Err(None) => {}
         }
         is_well &= !it.fault;
-        say(&format!("    {}\n", printable(&line)))?;
+        say(&format!("    {}\n{}", printable(&line), printable_lines(&more)))?;
     }
     Ok(is_well)
 }
@@ -225,7 +228,7 @@ fn known(
             Ok(reached) => reached,
             Err(Refusal { what, .. }) => {
                 let (name, said, fault) = (entry.title(), at(&what), entry.names_guard());
-                return Ok(Known { name, said, fault, launch: Err(None) });
+                return Ok(Known { name, said, fault, catalog: None, launch: Err(None) });
             }
         };
         let (said, fault) = guarded(&reached, guard);
@@ -237,7 +240,17 @@ fn known(
             }
             launch => launch,
         };
-        Ok(Known { name: entry.title(), said, fault, launch })
+        let is_declared =
+            |word: &&str| ["--catalog", "--config"].iter().any(|it| word.starts_with(it));
+        let catalog = match reached.guarded() {
+            _ if reached.words().iter().any(is_declared) => None,
+            Guarded::ByHand => Some("write --catalog FILE after its `mcp`".to_owned()),
+            _ => {
+                let (client, server) = (client.word(), quoted(Path::new(entry.name)));
+                Some(format!("run: tool-guard install {client} --server {server} --catalog FILE"))
+            }
+        };
+        Ok(Known { name: entry.title(), said, fault, catalog, launch })
     };
     entries(root.as_ref(), form)?.into_iter().map(of).collect()
 }

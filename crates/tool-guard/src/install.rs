@@ -19,6 +19,7 @@ use self::{
     shown::shown,
 };
 use crate::{
+    engine::setup::read_catalog,
     files::{CliError, File, is_program, replace_file},
     terminal::{quoted, say},
 };
@@ -38,8 +39,14 @@ use std::{
 use tokio::{process::Command, runtime::Handle, time::timeout};
 use tr_core::printable;
 
-/// The exit codes, for the help.
-const EXIT_CODES: &str = "\
+/// Examples and exit codes, for the help.
+const EXAMPLES: &str = "\
+Examples:
+  tool-guard install claude-code --dry-run
+  tool-guard install claude-code
+  tool-guard install claude-code --server shop --catalog tools.toml
+  tool-guard install claude-code --undo
+
 Exit codes:
   0  done, or nothing to do
   1  a file, or the server of --server, cannot be used; no file was changed, unless the message says so
@@ -54,7 +61,7 @@ const UNDONE: &str = ".with-tool-guard";
 
 /// Puts the guard in front of the MCP servers in a client's configuration.
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// The client whose servers are guarded
     #[arg(value_enum)]
@@ -71,6 +78,10 @@ pub(crate) struct Options {
     /// Guard servers over HTTP too: the client starts `tool-guard mcp --upstream URL` in place of connecting
     #[arg(long)]
     http: bool,
+
+    /// What you declare of the server's tools, as TOML or JSON: the guard reads FILE at each start
+    #[arg(long, value_name = "FILE", requires = "server", conflicts_with = "undo")]
+    catalog: Option<PathBuf>,
 
     /// Show what would change, and change nothing
     #[arg(long)]
@@ -92,6 +103,7 @@ struct Planned {
 /// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let guard = program()?;
+    let catalog = options.catalog.as_deref().map(usable).transpose()?;
     let here = Environment::here().context("the current folder cannot be read")?;
     let places = places(options.client, &here);
     let wanted = |place: &&Place| options.scope.is_none_or(|scope| scope == place.scope);
@@ -109,6 +121,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
             guard: &guard,
             server: options.server.as_deref(),
             http: options.http,
+            catalog: catalog.as_deref(),
             undo: options.undo,
             unfit: Some(&unfit),
             stale: Some(&is_stale),
@@ -143,7 +156,13 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let client = options.client.form().name;
     out += &match (has_changed, options.dry_run, options.undo) {
         (true, true, _) => "nothing was changed: this was a dry run\n".to_owned(),
-        (true, false, _) => format!("restart {client}: it starts its servers then\n"),
+        (true, false, true) => format!("restart {client}: it starts its servers then\n"),
+        (true, false, false) => {
+            let client_word = options.client.word();
+            format!(
+                "restart {client}: it starts its servers then; `tool-guard doctor {client_word}` tries them, and shows what to declare\n"
+            )
+        }
         (false, _, false) => {
             "nothing was changed: no server is without the guard that could have it\n".to_owned()
         }
@@ -173,6 +192,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let mut all = planned.iter().flat_map(|plan| &plan.edited.servers);
     let is_refused = options.server.is_some() && !has_changed && all.any(is_left);
     Ok(if is_refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The absolute path of a catalog that the guard can read.
+fn usable(catalog: &Path) -> anyhow::Result<String> {
+    read_catalog(catalog)?;
+    let path = std::path::absolute(catalog)?;
+    path.into_os_string().into_string().map_err(|path| {
+        anyhow!("the path of {} is no UTF-8, which a client's file needs", path.display())
+    })
 }
 
 /// This program's absolute path, as text: the one by which it was called, if that leads here. A link of Homebrew's or
@@ -286,6 +314,7 @@ fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Res
             What::Guarded => format!("{would}guarded"),
             What::AlreadyGuarded => "is guarded already".into(),
             What::Repaired(path) => format!("{would}guarded by this program, in place of {path}"),
+            What::Declared(catalog) => format!("{would}guarded with the catalog {catalog}"),
             What::Left(why) => format!("is left as it is: {why}"),
             What::Restored => format!("{would}restored, without the guard"),
             What::NotGuarded => "has no guard".into(),

@@ -28,8 +28,8 @@ pub(crate) struct Answered {
     /// Its name and version, as it says.
     pub(crate) who: String,
     pub(crate) after: Duration,
-    /// Tools whose params may say what is wanted: the tool, and a pointer to the param.
-    pub(crate) identities: Vec<(String, String)>,
+    /// What a catalog may declare of params that may say what is wanted, as lines of TOML.
+    pub(crate) identities: Vec<String>,
 }
 
 /// How long it may take to list its tools.
@@ -97,25 +97,26 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     Err(format!("{why}{said}"))
 }
 
-/// The params of its tools by which equal calls could be recognized.
-async fn identities(client: &Client) -> Vec<(String, String)> {
+/// Declarations by which equal calls of its tools could be recognized.
+async fn identities(client: &Client) -> Vec<String> {
     client.note(INITIALIZED);
     let listed = timeout(LISTS, client.answer("tools/list", &json!({}))).await;
     let listed = listed.ok().flatten().unwrap_or_default();
     let listed: Value = serde_json::from_slice(&listed).unwrap_or_default();
     let tools = listed["result"]["tools"].as_array().into_iter().flatten();
     let tools = tools.filter(|tool| tool["annotations"]["readOnlyHint"] != true);
-    let params = tools.flat_map(|tool| {
-        let params = tool["inputSchema"]["properties"].as_object().into_iter().flatten();
-        params.map(|(param, _)| (tool["name"].as_str().unwrap_or_default(), param))
-    });
     let is_identity = |param: &str| {
         let letters = param.chars().filter(|c| !matches!(c, '_' | '-'));
         let letters: String = letters.flat_map(char::to_lowercase).collect();
         IDENTITIES.iter().any(|name| letters.ends_with(name))
     };
-    let params = params.filter(|(_, param)| is_identity(param));
-    params.map(|(tool, param)| (tool.to_owned(), format!("/{param}"))).take(MOST_TOLD).collect()
+    let line = |tool: &Value| {
+        let mut params = tool["inputSchema"]["properties"].as_object()?.keys();
+        let param = params.find(|param| is_identity(param))?;
+        let at = format!("/{}", param.replace('~', "~0").replace('/', "~1"));
+        Some(format!("tools.{}.keys.identity = {}", tool["name"], json!([at])))
+    };
+    tools.filter_map(line).take(MOST_TOLD).collect()
 }
 
 /// What a server that answered calls itself, or why it refused.

@@ -12,7 +12,7 @@
 //! The `--` says that the entry had arguments of its own, if only an empty list.
 use super::{
     client::Form,
-    servers::{Entry, Guarded, LIMIT, Reached, entries},
+    servers::{CATALOG, Entry, Guarded, LIMIT, Reached, entries},
     tree::{Member, Node, Refusal, Syntax, line_of, read},
 };
 use std::{ops::Range, time::Duration};
@@ -35,6 +35,8 @@ pub(crate) struct EditOptions<'o> {
     pub(crate) server: Option<&'o str>,
     /// Whether servers over HTTP are guarded too.
     pub(crate) http: bool,
+    /// The catalog of the server's tools, an absolute path.
+    pub(crate) catalog: Option<&'o str>,
     pub(crate) undo: bool,
     /// Why the guard cannot stand in front of an address, as far as its server says.
     pub(crate) unfit: Option<&'o Unfit>,
@@ -63,6 +65,8 @@ pub(crate) enum What {
     AlreadyGuarded,
     /// By this program now, in place of the one at this path.
     Repaired(String),
+    /// With this catalog now.
+    Declared(String),
     /// Left as it is, and why.
     Left(String),
     Restored,
@@ -121,24 +125,58 @@ struct Editor<'e> {
 impl<'e> Editor<'e> {
     fn install(&mut self, order: &EditOptions<'_>) -> Result<What, Refusal> {
         let reached = self.entry.reached(self.form)?;
-        let is_stale = |path: &str| order.stale.is_some_and(|is_stale| is_stale(path));
-        if reached.guarded() == Guarded::Installed
-            && let [program, ..] = reached.nodes()[..]
-            && let Some(path) = program.text().filter(|it| *it != order.guard && is_stale(it))
+        let catalog = order.catalog.map(|it| quoted(&format!("{CATALOG}{it}")));
+        match (reached.guarded(), catalog) {
+            (Guarded::No, catalog) => self.guard(order, reached, catalog),
+            (Guarded::Installed, catalog) => self.renew(order, &reached, catalog),
+            (Guarded::ByHand, None) => Ok(What::AlreadyGuarded),
+            (Guarded::ByHand, Some(word)) => Ok(What::Left(format!(
+                "its guard was written by hand: write {word} after \"mcp\" by hand, too"
+            ))),
+        }
+    }
+
+    /// Repairs an installed guard, or gives it another catalog.
+    fn renew(
+        &mut self,
+        order: &EditOptions<'_>,
+        reached: &Reached<'e>,
+        catalog: Option<String>,
+    ) -> Result<What, Refusal> {
+        let nodes = reached.nodes();
+        let text = |node: &&Node| node.text().unwrap_or_default().to_owned();
+        let mut what = What::AlreadyGuarded;
+        let options = &nodes[2..2 + reached.options()];
+        let old = options.iter().find(|it| text(it).starts_with(CATALOG));
+        if let Some((word, path)) = catalog.zip(order.catalog)
+            && old.map(text).is_none_or(|it| it[CATALOG.len()..] != *path)
         {
-            self.splices.push((program.range.clone(), quoted(order.guard)));
-            return Ok(What::Repaired(path.to_owned()));
+            let gap = self.gap_before(nodes[1].range.start);
+            self.splices.push(match old {
+                Some(old) => (old.range.clone(), word),
+                None => (nodes[1].range.end..nodes[1].range.end, format!(",{gap}{word}")),
+            });
+            what = What::Declared(path.to_owned());
         }
-        if reached.guarded() != Guarded::No {
-            return Ok(What::AlreadyGuarded);
+        let program = text(&nodes[0]);
+        if program != order.guard && order.stale.is_some_and(|is_stale| is_stale(&program)) {
+            self.splices.push((nodes[0].range.clone(), quoted(order.guard)));
+            what = What::Repaired(program);
         }
+        Ok(what)
+    }
+
+    fn guard(
+        &mut self,
+        order: &EditOptions<'_>,
+        reached: Reached<'e>,
+        catalog: Option<String>,
+    ) -> Result<What, Refusal> {
         let guard = quoted(order.guard);
         let limit = self.limit()?.map(|limit| quoted(&limit));
-        // `mcp`, and the client's own limit, with what separates them from the next word.
-        let mcp = |gap: &str| match &limit {
-            Some(limit) => format!("\"mcp\",{gap}{limit},{gap}"),
-            None => format!("\"mcp\",{gap}"),
-        };
+        let ours: Vec<_> = ["\"mcp\"".into()].into_iter().chain(limit).chain(catalog).collect();
+        // `mcp`, and options, with what separates them from the next word.
+        let mcp = |gap: &str| ours.iter().map(|word| format!("{word},{gap}")).collect::<String>();
         match reached {
             Reached::Other(why) => return Ok(What::Left(why)),
             Reached::Http { .. } if !order.http => {
@@ -225,8 +263,7 @@ impl<'e> Editor<'e> {
             Guarded::Installed => {}
         }
         let words = reached.words();
-        // The words of ours are one more with the client's limit.
-        let more = usize::from(reached.has_limit());
+        let more = reached.options();
         let own = |node: &Node| self.text[node.range.clone()].to_owned();
         if words.get(2 + more) == Some(&"--upstream") {
             let Some(command) = self.entry.member("command")? else { return Ok(What::ByHand) };

@@ -9,6 +9,8 @@ use tool_reliability::admin::is_local_host;
 
 /// What the word with the client's own limit begins with.
 pub(crate) const LIMIT: &str = "--timeout=";
+/// What the word with the file that `install --catalog` names begins with.
+pub(crate) const CATALOG: &str = "--catalog=";
 
 /// A server of a file.
 #[derive(Debug)]
@@ -278,9 +280,10 @@ impl<'t> Reached<'t> {
         self.nodes().into_iter().filter_map(Node::text).collect()
     }
 
-    /// Whether the word after the guard's `mcp` is the client's own limit, as `install` takes it over.
-    pub(crate) fn has_limit(&self) -> bool {
-        self.words().get(2).is_some_and(|word| word.starts_with(LIMIT))
+    /// How many options `install` has written after the guard's `mcp`.
+    pub(crate) fn options(&self) -> usize {
+        let is_ours = |word: &&str| word.starts_with(LIMIT) || word.starts_with(CATALOG);
+        self.words().iter().skip(2).take_while(|word| is_ours(word)).count()
     }
 
     /// Whether the guard is in front of it.
@@ -293,7 +296,7 @@ impl<'t> Reached<'t> {
             let wraps = inner.windows(2).any(|pair| pair[1] == "mcp" && is_guard(pair[0]));
             return if wraps { Guarded::ByHand } else { Guarded::No };
         };
-        let rest = rest.get(usize::from(self.has_limit())..).unwrap_or_default();
+        let rest = rest.get(self.options()..).unwrap_or_default();
         if !is_guard(program) {
             return Guarded::No;
         }

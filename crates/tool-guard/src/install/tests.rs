@@ -13,7 +13,15 @@ use std::{fs, path::Path};
 const GUARD: &str = "/opt/tool guard/bin/tool-guard";
 
 const fn order(undo: bool) -> EditOptions<'static> {
-    EditOptions { guard: GUARD, server: None, http: false, undo, unfit: None, stale: None }
+    EditOptions {
+        guard: GUARD,
+        server: None,
+        http: false,
+        catalog: None,
+        undo,
+        unfit: None,
+        stale: None,
+    }
 }
 
 /// Installs, again, and undoes; returns what was done with each server.
@@ -26,6 +34,18 @@ fn round(text: &str, client: Client, http: bool) -> Vec<What> {
     assert!(twice.servers.iter().all(|done| done.what != What::Guarded), "{client:?}");
     let back = edit(&there.text, form, &order(true)).unwrap();
     assert_eq!(back.text, text, "{client:?}: undone byte for byte");
+    // With a catalog at once, and given to the guard later, in place of another.
+    let declare =
+        |text: &str, catalog| edit(text, form, &EditOptions { catalog, ..install }).unwrap().text;
+    let declared = declare(text, Some("/tools.toml"));
+    for later in [&there.text, &declared, &declare(&there.text, Some("/a b.toml"))] {
+        let later = declare(later, Some("/tools.toml"));
+        assert_eq!(declare(&later, Some("/tools.toml")), later, "{client:?}: twice is once");
+        let back = edit(&later, form, &order(true)).unwrap();
+        assert_eq!(back.text, text, "{client:?}: undone byte for byte");
+        let catalogs = later.matches("--catalog=/tools.toml").count();
+        assert_eq!(catalogs, declared.matches("--catalog=/tools.toml").count(), "{later}");
+    }
     assert!(shown(text, form).is_ok() && shown(&there.text, form).is_ok(), "{client:?}");
     let root = read(&there.text, form.syntax).unwrap();
     for (entry, done) in entries(root.as_ref(), form).unwrap().iter().zip(&there.servers) {

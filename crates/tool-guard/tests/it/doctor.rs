@@ -61,8 +61,27 @@ fn params_that_name_an_order_are_proposed_as_an_identity() {
     let servers = json!({ "mcpServers": { "shop": { "command": "sh", "args": ["-c", server] } } });
     fs::write(home.path().join(".claude.json"), servers.to_string()).unwrap();
     let said = doctor(home.path(), &[], 0);
-    let line = about(&said, "shop");
-    assert!(line.ends_with(r#"if /order_id names what pay does, declare it: [tools.pay.keys] identity = ["/order_id"]"#), "{said}");
+    let line = r#"tools."pay".keys.identity = ["/order_id"]"#;
+    let command = "install claude-code --server shop --catalog FILE";
+    assert!(said.contains(&format!("\n        {line}\n")), "{said}");
+    assert!(said.contains(&format!("run: tool-guard {command}\n")), "{said}");
+    // As it says.
+    let catalog = home.path().join("tools.toml");
+    let words: Vec<_> = command.split(' ').map(|it| it.replace("FILE", "tools.toml")).collect();
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    fs::write(&catalog, "tools.pay.keys.identiy = []").unwrap();
+    let refused = String::from_utf8(guard(home.path(), &words).stderr).unwrap();
+    assert!(refused.contains("tools.toml") && refused.contains("identiy"), "{refused}");
+    fs::write(&catalog, line).unwrap();
+    let output = String::from_utf8(guard(home.path(), &words).stdout).unwrap();
+    assert!(output.contains("guarded"), "{output}");
+    let written = fs::read_to_string(home.path().join(".claude.json")).unwrap();
+    assert!(written.contains(&format!("--catalog={}", catalog.display())), "{written}");
+    let said = doctor(home.path(), &[], 0);
+    assert!(said.contains("guarded; answers") && !said.contains("identity"), "{said}");
+    assert!(guard(home.path(), &["install", "claude-code", "--undo"]).status.success());
+    let undone = fs::read_to_string(home.path().join(".claude.json")).unwrap();
+    assert_eq!(undone, servers.to_string());
 }
 
 #[test]
