@@ -41,8 +41,14 @@ use tr_core::{
     one_line, printable, printable_lines,
 };
 
-/// The exit codes, for the help.
-const EXIT_CODES: &str = "\
+/// Examples and exit codes, for the help.
+const EXAMPLES: &str = "\
+Examples:
+  tool-guard records list --unknown
+  tool-guard records show 3fa91c0be27d
+  tool-guard records settle 3fa91c0be27d done --why 'the shop lists it'
+  tool-guard records settle 3fa91c0be27d did-not-run
+
 Exit codes:
   0  done
   1  the records cannot be read, or something of the file is damaged or missing
@@ -65,7 +71,7 @@ const ALL: usize = 10_000_000;
 
 /// Lists the records of mutating calls, and settles those of unknown outcome.
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// The store of records: a file, or redis://HOST:PORT [default: the configuration's, or
     /// tool-guard/records.db in the user's state folder]

@@ -8,6 +8,9 @@ use std::{env, ffi::OsStr, process};
 /// The subcommands that start a server.
 const STARTING: [&str; 2] = ["mcp", "turn"];
 
+/// What people type to take the guard out, which is not the opposite that clap suggests.
+const UNINSTALL: &str = "uninstall";
+
 /// Prints the error and ends the process. If a missing `--` explains the error, a tip says so.
 pub(crate) fn exit(mut error: Error, command: &Command) -> ! {
     let code = error.exit_code();
@@ -26,6 +29,9 @@ pub(crate) fn exit(mut error: Error, command: &Command) -> ! {
     {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![like.into()]));
     }
+    if args.first().is_some_and(|first| *first == UNINSTALL) {
+        error.remove(ContextKind::SuggestedSubcommand);
+    }
     // If standard error is closed, only the text is lost.
     let _ = error.print();
     if let Some(tip) = tip(&error, &args) {
@@ -40,6 +46,9 @@ fn tip(error: &Error, args: &[&OsStr]) -> Option<String> {
         return None;
     }
     let subcommand = args.first()?.to_str()?;
+    if subcommand == UNINSTALL {
+        return Some("to take the guard out again: tool-guard install CLIENT --undo".into());
+    }
     let starts = STARTING.contains(&subcommand);
     match error.kind() {
         // `tool-guard npx …`.

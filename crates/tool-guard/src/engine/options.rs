@@ -15,8 +15,25 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use tool_reliability::loopguard::{self, Signals};
 use tr_core::internal::millis;
 
+/// Examples and exit codes, for the help.
+const EXAMPLES: &str = "\
+Examples:
+  tool-guard mcp -- npx -y @modelcontextprotocol/server-memory
+  tool-guard mcp --mode shadow --log-file guard.log -- npx -y your-mcp-server
+  tool-guard mcp --catalog tools.toml -- npx -y your-mcp-server
+  tool-guard mcp --listen 127.0.0.1:9000 --upstream https://example.com/mcp
+
+Exit codes:
+  0  the client has left
+  1  the guard could not start
+  2  the command line cannot be used
+  126, 127  the server could not be started, or was not found
+  128 + n   signal n ended the guard
+  another   the server's, if it ended before the client";
+
 /// Runs the MCP server COMMAND behind the guard.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// What the guard does with calls
     #[arg(long, value_enum, default_value_t = Mode::Enforce)]
