@@ -139,7 +139,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     if planned.iter().all(|plan| plan.edited.servers.is_empty()) {
-        return nothing(options, &places);
+        let others: Vec<_> = planned.into_iter().flat_map(|plan| plan.edited.others).collect();
+        return nothing(options, &places, &others);
     }
     let mut out = String::new();
     for plan in &planned {
@@ -280,7 +281,7 @@ fn plan(place: &Place, options: &Options, order: &EditOptions<'_>) -> anyhow::Re
 }
 
 /// No server was found.
-fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
+fn nothing(options: &Options, places: &[Place], others: &[String]) -> anyhow::Result<ExitCode> {
     let client = options.client.form().name;
     let looked: Vec<_> = places.iter().map(|place| quoted(&place.path)).collect();
     let looked = if looked.is_empty() {
@@ -297,10 +298,11 @@ fn nothing(options: &Options, places: &[Place]) -> anyhow::Result<ExitCode> {
         say(&format!("nothing to do: {said}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!(
-        "tool-guard: {}: add the server to the client first, then run the command again",
-        printable(&said)
-    );
+    let advice = match others {
+        [] => "add the server to the client first, then run the command again".to_owned(),
+        _ => format!("its servers are {}", others.join(", ")),
+    };
+    eprintln!("tool-guard: {}", printable(&format!("{said}: {advice}")));
     Ok(ExitCode::FAILURE)
 }
 

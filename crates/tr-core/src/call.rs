@@ -63,6 +63,7 @@ struct Body {
     parts: CallParts,
     digest: OnceLock<Result<Digest, InvalidKey>>,
     id: OnceLock<Result<Option<DedupeKey>, InvalidKey>>,
+    args_hash: OnceLock<u64>,
     /// Only where the params may name one.
     target: OnceLock<Option<Box<Target>>>,
     attempted: AtomicBool,
@@ -81,6 +82,7 @@ impl Body {
             parts,
             digest: OnceLock::new(),
             id: OnceLock::new(),
+            args_hash: OnceLock::new(),
             target: OnceLock::new(),
             attempted: AtomicBool::new(false),
             gathering: Gathering::new(),
@@ -96,6 +98,7 @@ impl Body {
         Self {
             digest: original.digest.clone(),
             id: original.id.clone(),
+            args_hash: original.args_hash.clone(),
             target: original.target.clone(),
             fence: call.fence,
             run_body: call.run_body.clone(),
@@ -139,7 +142,7 @@ impl ToolCall {
             self.body = Arc::new(Body { fence, original, run_body, ..Body::new(parts.clone()) });
         }
         let body = Arc::get_mut(&mut self.body).expect("not shared: just made unique");
-        (body.digest, body.id, body.target) = Default::default();
+        (body.digest, body.id, body.args_hash, body.target) = Default::default();
         &mut body.parts
     }
 

@@ -49,6 +49,8 @@ pub(crate) struct EditOptions<'o> {
 pub(crate) struct Edited {
     pub(crate) text: String,
     pub(crate) servers: Vec<Done>,
+    /// The servers that were not asked for.
+    pub(crate) others: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -81,9 +83,10 @@ type Splice = (Range<usize>, String);
 pub(crate) fn edit(text: &str, form: &Form, order: &EditOptions<'_>) -> Result<Edited, Refusal> {
     let root = read(text, form.syntax)?;
     let mut splices: Vec<Splice> = Vec::new();
-    let mut servers = Vec::new();
+    let (mut servers, mut others) = (Vec::new(), Vec::new());
     for entry in entries(root.as_ref(), form)? {
         if order.server.is_some_and(|name| name != entry.name) {
+            others.push(entry.name.to_owned());
             continue;
         }
         let mut editor = Editor { text, form, entry: &entry, splices: &mut splices };
@@ -112,7 +115,7 @@ pub(crate) fn edit(text: &str, form: &Form, order: &EditOptions<'_>) -> Result<E
             }
         }
     }
-    Ok(Edited { text: edited, servers })
+    Ok(Edited { text: edited, servers, others })
 }
 
 struct Editor<'e> {

@@ -42,17 +42,18 @@ type Token = (Range<usize>, Option<String>);
 fn add_visible(entry: &Entry<'_>, reached: &Reached<'_>, form: &Form, open: &mut Vec<Token>) {
     let is_ours = reached.guarded() == Guarded::Installed;
     let words = reached.words();
-    let is_url = is_ours && words.get(2) == Some(&"--upstream");
+    let own = 2 + reached.options();
+    let is_url = is_ours && words.get(own) == Some(&"--upstream");
     // The guard's words, and behind them the server's program.
-    let most = match (is_ours, is_url, words.get(2)) {
-        (true, false, Some(&"--")) => 4,
-        (true, _, _) => 3,
-        (false, ..) => 1,
+    let most = match words.get(own) {
+        _ if !is_ours => 1,
+        Some(&"--") => own + 2,
+        _ => own + 1,
     };
     let nodes = reached.nodes();
     let url = match reached {
         Reached::Http { url, .. } => Some(&url.value),
-        _ => nodes.get(3).copied().filter(|_| is_url),
+        _ => nodes.get(own + 1).copied().filter(|_| is_url),
     };
     let origin = |url: &Node| Some(origin(url.text().unwrap_or_default()));
     open.extend(url.map(|url| (url.range.clone(), origin(url))));

@@ -29,6 +29,11 @@ pub(crate) trait Outcome: Serialize {
         self.verdict().status()
     }
 
+    /// Whether there is something to say of it, though it is clean.
+    fn is_notable(&self) -> bool {
+        false
+    }
+
     /// Writes it for display.
     fn show(&self, _target: &Target, _out: &mut String) {}
 
@@ -87,6 +92,8 @@ struct Tally {
     json: bool,
     /// Whether a clean session was not printed.
     is_hiding: bool,
+    /// How many of these have something to be said.
+    notable: u64,
     worst: Verdict,
     /// Whether a write to standard output failed.
     is_cut_off: bool,
@@ -176,6 +183,7 @@ impl Tally {
             self.print_json(target, outcome.status(), outcome);
         } else if verdict == Verdict::Clean && !shows_clean {
             self.is_hiding = true;
+            self.notable += u64::from(outcome.is_notable());
         } else {
             let mut out = String::new();
             outcome.show(target, &mut out);
@@ -228,6 +236,13 @@ impl Tally {
         if self.is_hiding && self.sessions[Verdict::Clean as usize] == self.sessions() {
             let clean = if self.sessions() == 1 { "clean" } else { "all clean" };
             let _ = writeln!(out, "{GOOD}✓{GOOD:#} {all}, {clean}");
+            if self.notable > 0 {
+                let open = count(self.notable, "session");
+                let _ = writeln!(
+                    out,
+                    "  {open} with a call without a result, or with half a record: -v says which"
+                );
+            }
         } else if self.sessions() > 1 {
             let names = [
                 ("clean", GOOD),

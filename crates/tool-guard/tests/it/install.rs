@@ -1,9 +1,10 @@
 //! The real binary puts the guard into files as people write them, and takes it out byte for byte.
 use std::{
     fs,
+    io::Write as _,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 use tempfile::TempDir;
 
@@ -312,12 +313,35 @@ fn completions_pages_and_the_build() {
         assert!(text.contains("dry-run") && text.contains("install"), "{shell}");
         assert!(!text.contains("__exec"), "{shell}: hidden commands stay hidden");
     }
+    // As bash asks when a person types the key, also behind a subcommand.
+    for (words, expected) in [
+        ("tool-guard inst", "install"),
+        ("tool-guard install co", "codex"),
+        ("tool-guard install --dry", "--dry-run"),
+        ("tool-guard session che", "check"),
+        ("tool-guard session check --s", "--strict"),
+    ] {
+        let ask = r#"eval "$(cat)"; COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+            set -- $(complete -p tool-guard | sed 's/.*-F \([^ ]*\).*/\1/')
+            $1 tool-guard "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"; echo "${COMPREPLY[@]}""#;
+        let mut bash = Command::new("bash")
+            .args(["-c", ask, "bash", words])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let script = printed(&["completions", "bash"]);
+        bash.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+        let told = String::from_utf8(bash.wait_with_output().unwrap().stdout).unwrap();
+        assert!(told.split_whitespace().any(|word| word == expected), "{words}: {told}");
+    }
     assert!(printed(&["man"]).contains(".TH tool-guard 1"));
-    let folder = tempfile::tempdir().unwrap();
-    printed(&["man", folder.path().to_str().unwrap()]);
-    let page = fs::read_to_string(folder.path().join("tool-guard-install.1")).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("share/man/man1");
+    printed(&["man", folder.to_str().unwrap()]);
+    let page = fs::read_to_string(folder.join("tool-guard-install.1")).unwrap();
     assert!(page.contains("undo") && page.contains("Exit codes"), "{page}");
-    assert!(!folder.path().join("tool-guard-__exec.1").exists());
+    assert!(!folder.join("tool-guard-__exec.1").exists());
     let build = printed(&["--version"]);
     assert!(build.contains(std::env::consts::ARCH) && build.contains(" ("), "{build}");
     assert_eq!(printed(&["-V"]), format!("tool-guard {}\n", env!("CARGO_PKG_VERSION")));

@@ -65,9 +65,13 @@ impl ToolCall {
         self.parts().idempotency.key.is_none() && self.identity().is_some()
     }
 
-    /// A hash of the args by which two calls are the same to loop detection.
+    /// A hash of the args by which two calls are the same to loop detection, computed at most once.
     #[must_use]
     pub fn args_hash(&self) -> u64 {
+        *self.body.args_hash.get_or_init(|| self.hash_of_args())
+    }
+
+    fn hash_of_args(&self) -> u64 {
         let (parts, params) = (self.parts(), self.parts().params.get());
         let key = self.manifest().and_then(|tool| tool.loops.loop_key.as_deref());
         let key = key.and_then(|names| loop_key(params, names));

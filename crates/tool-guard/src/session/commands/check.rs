@@ -40,6 +40,10 @@ impl Outcome for Checked {
         self.health.verdict().max(if waits { Verdict::Findings } else { Verdict::Clean })
     }
 
+    fn is_notable(&self) -> bool {
+        !self.health.pending.is_empty() || self.about.skipped_bytes > 0
+    }
+
     fn show(&self, target: &Target, out: &mut String) {
         head(target, &self.about, self.verdict(), out);
         self.health.show(target, out);

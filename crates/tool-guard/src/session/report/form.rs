@@ -145,7 +145,7 @@ pub(crate) fn damage(fault: &Value) -> &'static str {
     match fault.as_str() {
         Some("nul") => "left by a crash or a full disk: they say nothing, and the session goes on",
         Some("torn") => {
-            "half a record, as a crash leaves it: what it said is lost, and the session goes on"
+            "half a record, as a crash leaves it: what it said is lost, and a call in it may have run"
         }
         _ => "these bytes are lost; the session goes on",
     }

@@ -9,8 +9,9 @@ use std::{
     process::Command,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
+use tokio::time::Instant;
 use tr_testkit::rounds;
 
 /// Pays and lists what was paid. The files beside the ledger say what goes wrong: with `dies` it pays and ends, with `fails`
