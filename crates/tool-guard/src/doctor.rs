@@ -1,20 +1,22 @@
 //! `tool-guard doctor`: which clients are here, which servers are guarded, whether they answer.
+mod catalog;
 mod launch;
 mod probe;
 
 use self::{
+    catalog::{proposed, unmatched},
     launch::{Launch, launch},
     probe::probe,
 };
 use crate::{
     build,
-    engine::{options::duration, stores::check_default},
+    engine::{options::duration, setup::read_catalog, stores::check_default},
     files::{in_path, is_program},
     install::{
         client::Client,
         distinct,
         files::{Environment, Place, Scope, places},
-        servers::{Entry, Guarded, Reached, entries},
+        servers::{CATALOG, Entry, Guarded, Reached, entries},
         tree::{Refusal, line_of, read},
     },
     terminal::{quoted, say},
@@ -23,6 +25,7 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum as _};
 use futures_util::{StreamExt as _, stream};
 use std::{env, fmt::Write as _, fs, path::Path, process::ExitCode, time::Duration};
+use tool_reliability::config::ToolCatalog;
 use tr_core::{printable, printable_lines};
 
 /// The exit codes, for the help.
@@ -63,8 +66,10 @@ struct Known {
     said: String,
     /// Something is wrong with its guard.
     fault: bool,
-    /// How its guard gets a catalog, if it has none.
-    catalog: Option<String>,
+    /// What its guard's catalog declares, if it has one that can be read.
+    declared: Option<ToolCatalog>,
+    /// How its guard gets a catalog; nothing if that is not known.
+    how: Option<String>,
     /// What is started, or why nothing is, if that need be said.
     launch: Result<Launch, Option<&'static str>>,
 }
@@ -188,10 +193,18 @@ async fn file(
                 if !answered.who.is_empty() {
                     let _ = write!(line, ": {}", answered.who);
                 }
-                if let (Some(catalog), false) = (&it.catalog, answered.identities.is_empty()) {
-                    let lines = answered.identities.iter().map(|line| format!("        {line}\n"));
-                    more = format!(
-                        "      where an argument names the order or payment, a repeat under another id is recognized; write into a file\n{}      and {catalog}\n",
+                let declared = it.declared.as_ref().filter(|_| !answered.tools.is_empty());
+                let unmatched = declared.map(|it| unmatched(it, &answered.tools));
+                if let Some(unmatched) = unmatched.filter(|all| !all.is_empty()) {
+                    is_well = false;
+                    let _ = writeln!(more, "      its catalog is wrong: {}", unmatched.join("; "));
+                }
+                let proposed = proposed(declared, &answered.tools);
+                if let (Some(how), false) = (&it.how, proposed.is_empty()) {
+                    let lines = proposed.iter().map(|line| format!("        {line}\n"));
+                    let _ = writeln!(
+                        more,
+                        "      a payment that is asked for again under a new id is made again after ten minutes; if these arguments name it, write into a file\n{}      and {how}",
                         lines.collect::<String>()
                     );
                 }
@@ -228,7 +241,14 @@ fn known(
             Ok(reached) => reached,
             Err(Refusal { what, .. }) => {
                 let (name, said, fault) = (entry.title(), at(&what), entry.names_guard());
-                return Ok(Known { name, said, fault, catalog: None, launch: Err(None) });
+                return Ok(Known {
+                    name,
+                    said,
+                    fault,
+                    declared: None,
+                    how: None,
+                    launch: Err(None),
+                });
             }
         };
         let (said, fault) = guarded(&reached, guard);
@@ -240,17 +260,21 @@ fn known(
             }
             launch => launch,
         };
-        let is_declared =
-            |word: &&str| ["--catalog", "--config"].iter().any(|it| word.starts_with(it));
-        let catalog = match reached.guarded() {
-            _ if reached.words().iter().any(is_declared) => None,
-            Guarded::ByHand => Some("write --catalog FILE after its `mcp`".to_owned()),
-            _ => {
-                let (client, server) = (client.word(), quoted(Path::new(entry.name)));
-                Some(format!("run: tool-guard install {client} --server {server} --catalog FILE"))
-            }
+        let words = reached.words();
+        let mut own = words.iter().take_while(|word| **word != "--");
+        let (client, server) = (client.word(), quoted(Path::new(entry.name)));
+        let how = match reached.guarded() {
+            Guarded::ByHand => "write --catalog=FILE after its `mcp`".to_owned(),
+            _ => format!("run: tool-guard install {client} --server {server} --catalog FILE"),
         };
-        Ok(Known { name: entry.title(), said, fault, catalog, launch })
+        let file = own.find_map(|word| word.strip_prefix(CATALOG));
+        let file = file.filter(|_| reached.guarded() != Guarded::No);
+        let declared = file.map(|file| read_catalog(&folder.join(file))).transpose();
+        let (declared, said, fault) = match declared {
+            Ok(declared) => (declared, said, fault),
+            Err(error) => (None, format!("{said}; its catalog: {error:#}"), true),
+        };
+        Ok(Known { name: entry.title(), said, fault, declared, how: Some(how), launch })
     };
     entries(root.as_ref(), form)?.into_iter().map(of).collect()
 }

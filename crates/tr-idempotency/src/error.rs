@@ -32,26 +32,26 @@ leaves! {
     /// Another call with this key is running, and this one does not wait, or has waited for
     /// [`max_wait`](crate::Builder::max_wait): the 409 marker. The tool may have run for that other
     /// call. Code `idempotency_in_flight`, transient.
-    InFlight: "a call with this idempotency key is in flight";
+    InFlight: "the same call is in flight";
 
     /// Another call with this key is running, and [`max_waiters`](crate::Builder::max_waiters)
     /// callers wait for it. The tool may have run for that other call. Code
     /// `idempotency_in_flight`, transient.
-    TooManyWaiters: "too many callers wait for the call in flight with this idempotency key";
+    TooManyWaiters: "too many callers wait for the same call, which is in flight";
 
     /// Another call with this key did not end before this call's deadline. That call goes on; the
     /// tool may have run. Code `timeout`, transient.
-    WaitTimedOut: "timed out while waiting for the call in flight with this idempotency key";
+    WaitTimedOut: "timed out while waiting for the same call, which is in flight";
 
     /// An earlier call with this key may have run, and its outcome was not recorded. The source
     /// leads to its last error, if that is known. The tool may have run. Code `outcome_unknown`,
     /// permanent for a mutating tool; transient for any other, which may be called again.
-    OutcomeUnknown: "the outcome of a call with this idempotency key is unknown";
+    OutcomeUnknown: "the same call was made before, and its outcome is unknown";
 
     /// An earlier call with this key has ended, but its response could not be kept (it streamed,
     /// was too large, or could not be read). The tool ran, and is not run again. Code
     /// `answer_not_kept`, permanent.
-    AnswerNotKept: "a call with this idempotency key has ended, and its answer was not kept";
+    AnswerNotKept: "the same call was made before and has ended, and its answer was not kept";
 
     /// There is no room for the call's record, and none may be evicted; its source says why. The tool did
     /// not run. Code `store_full`, transient.
@@ -60,7 +60,7 @@ leaves! {
     /// The record of this key cannot be read: a newer version wrote it, it is corrupt, or its
     /// encryption key is missing. Its source says which and what to do. The tool has run or may
     /// have run, and is not run again. Code `record_unreadable`, permanent.
-    RecordUnreadable: "the record of a call with this idempotency key cannot be read";
+    RecordUnreadable: "the record of the same call cannot be read";
 
     /// The call was [cancelled](crate::Handle::cancel). The failure info says whether the tool may
     /// have run, in this process or in another. Code `cancelled`.
@@ -109,7 +109,7 @@ struct AllPinned;
 
 /// The age of a call whose response was not kept.
 #[derive(Debug, thiserror::Error)]
-#[error("it ended {} s ago", .0.as_secs())]
+#[error("its end was recorded {} s ago", .0.as_secs())]
 struct Ended(Duration);
 
 /// What a layer says of a failure.

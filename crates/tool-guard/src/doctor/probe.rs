@@ -15,8 +15,6 @@ use tokio::{
 };
 use tr_core::printable;
 
-/// The most of them that the doctor names.
-const MOST_TOLD: usize = 5;
 /// How much of the standard error is read for its last line.
 const MOST_SAID: u64 = 64 << 10;
 /// How long the standard error is read after the end.
@@ -28,30 +26,12 @@ pub(crate) struct Answered {
     /// Its name and version, as it says.
     pub(crate) who: String,
     pub(crate) after: Duration,
-    /// What a catalog may declare of params that may say what is wanted, as lines of TOML.
-    pub(crate) identities: Vec<String>,
+    /// Its tools; none if it does not list all of them at once.
+    pub(crate) tools: Vec<Value>,
 }
 
 /// How long it may take to list its tools.
 const LISTS: Duration = Duration::from_secs(5);
-/// How the names of such params end, in lower case and without `_` and `-`.
-const IDENTITIES: [&str; 14] = [
-    "orderid",
-    "ordernumber",
-    "orderno",
-    "orderref",
-    "invoiceid",
-    "invoicenumber",
-    "paymentid",
-    "bookingid",
-    "reservationid",
-    "refundid",
-    "transferid",
-    "idempotencykey",
-    "requestid",
-    "clienttoken",
-];
-
 /// Starts it, asks, and ends it.
 ///
 /// # Errors
@@ -73,8 +53,8 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     // Servers that print other lines, too, are heard out.
     let asked = timeout(patience, client.answer("initialize", &hello("tool-guard doctor"))).await;
     let after = begun.elapsed();
-    let identities = match &asked {
-        Ok(Some(line)) if name(line).is_ok() => identities(&client).await,
+    let tools = match &asked {
+        Ok(Some(line)) if name(line).is_ok() => tools(&client).await,
         _ => Vec::new(),
     };
     let end = client.end().await;
@@ -86,7 +66,7 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     let why = match asked {
         Err(_) => format!("no answer within {} s", patience.as_secs_f64()),
         Ok(Some(line)) => match name(&line) {
-            Ok(who) => return Ok(Answered { who, after, identities }),
+            Ok(who) => return Ok(Answered { who, after, tools }),
             Err(why) => why,
         },
         Ok(None) => {
@@ -97,26 +77,14 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     Err(format!("{why}{said}"))
 }
 
-/// Declarations by which equal calls of its tools could be recognized.
-async fn identities(client: &Client) -> Vec<String> {
+async fn tools(client: &Client) -> Vec<Value> {
     client.note(INITIALIZED);
     let listed = timeout(LISTS, client.answer("tools/list", &json!({}))).await;
     let listed = listed.ok().flatten().unwrap_or_default();
-    let listed: Value = serde_json::from_slice(&listed).unwrap_or_default();
-    let tools = listed["result"]["tools"].as_array().into_iter().flatten();
-    let tools = tools.filter(|tool| tool["annotations"]["readOnlyHint"] != true);
-    let is_identity = |param: &str| {
-        let letters = param.chars().filter(|c| !matches!(c, '_' | '-'));
-        let letters: String = letters.flat_map(char::to_lowercase).collect();
-        IDENTITIES.iter().any(|name| letters.ends_with(name))
-    };
-    let line = |tool: &Value| {
-        let mut params = tool["inputSchema"]["properties"].as_object()?.keys();
-        let param = params.find(|param| is_identity(param))?;
-        let at = format!("/{}", param.replace('~', "~0").replace('/', "~1"));
-        Some(format!("tools.{}.keys.identity = {}", tool["name"], json!([at])))
-    };
-    tools.filter_map(line).take(MOST_TOLD).collect()
+    let mut listed: Value = serde_json::from_slice(&listed).unwrap_or_default();
+    let is_whole = listed["result"]["nextCursor"].is_null();
+    let tools = listed["result"]["tools"].as_array_mut().filter(|_| is_whole);
+    tools.map(std::mem::take).unwrap_or_default()
 }
 
 /// What a server that answered calls itself, or why it refused.

@@ -101,8 +101,12 @@ async fn ask(asks: &impl Asks, asked: &Checked) -> Shown {
     let (tool, record) = (printable(asked.tool.tool.name()), asked.own.as_ref().map(short_id));
     let record = record.unwrap_or_default();
     match &shown {
-        Shown::NotYet(why) | Shown::Nothing(why) => {
+        Shown::NotYet(why) => {
             tracing::info!(target: TARGET, event = "check_undecided", %tool, record, asked = &*check.tool, why);
+        }
+        // It is not asked again: a person must know why.
+        Shown::Nothing(why) => {
+            tracing::warn!(target: TARGET, event = "check_undecided", %tool, record, asked = &*check.tool, why);
         }
         Shown::Ran(_) | Shown::DidNotRun => {
             let ran = if shown == Shown::DidNotRun { "no" } else { "yes" };

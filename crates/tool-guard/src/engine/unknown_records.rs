@@ -62,7 +62,9 @@ pub(crate) async fn in_store(
     }
     let own = parts.idempotency.id.map(|id| id.key);
     let now = SystemClock.unix_ms();
-    let until = |changed_at: u64| changed_at.saturating_add(BARS.as_millis() as u64);
+    // Calls whose params say what is wanted are one for as long as they are recorded, also from before that was declared.
+    let during = if call.is_identified() { u64::MAX } else { BARS.as_millis() as u64 };
+    let until = |changed_at: u64| changed_at.saturating_add(during);
     let bars = |key: Key, tool: &str, until: u64| {
         let is_equal = tool == parts.tool.full_name() && Some(key) != own && until >= now;
         is_equal.then(|| {
@@ -86,7 +88,7 @@ pub(crate) async fn in_store(
         for ran in ended.iter().filter_map(recorded).filter_map(|it| it.call) {
             let record = records.record(&ran).await.map_err(not_compared)?;
             let by_hand = record.and_then(|it| it.execution?.attempts.pop()?.settlement);
-            if by_hand.is_some() && learns(ran) {
+            if by_hand.is_some() && (call.is_identified() || learns(ran)) {
                 return Err(Failure::RAN_BEFORE);
             }
         }

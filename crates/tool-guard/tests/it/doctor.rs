@@ -79,6 +79,20 @@ fn params_that_name_an_order_are_proposed_as_an_identity() {
     assert!(written.contains(&format!("--catalog={}", catalog.display())), "{written}");
     let said = doctor(home.path(), &[], 0);
     assert!(said.contains("guarded; answers") && !said.contains("identity"), "{said}");
+    let wrong = "tools.pya.effect = 'mutating'\ntools.pay.keys.identity = ['/orderid']\n\
+                 tools.pay.check = { tool = 'lst', found = '', match = { id = '/id' }, not_before = '/at' }";
+    fs::write(&catalog, wrong).unwrap();
+    let said = doctor(home.path(), &[], 1);
+    for wrong in [
+        r#"no tool "pya", but "pay""#,
+        r#""pay" has no argument /orderid"#,
+        r#""pay" has no argument /id"#,
+        r#"no tool "lst", but "list""#,
+    ] {
+        assert!(said.contains(wrong), "{wrong}: {said}");
+    }
+    fs::remove_file(&catalog).unwrap();
+    assert!(doctor(home.path(), &[], 1).contains("tools.toml"));
     assert!(guard(home.path(), &["install", "claude-code", "--undo"]).status.success());
     let undone = fs::read_to_string(home.path().join(".claude.json")).unwrap();
     assert_eq!(undone, servers.to_string());
