@@ -134,7 +134,13 @@ impl Status {
             let tool = record["tool"].as_str().unwrap_or("unreadable");
             let show = format!("tool-guard records show {id}");
             let more = if record["inMemory"] == true { IN_MEMORY } else { &show };
-            let _ = writeln!(text, "  {id} {}, {at}: {more}", printable(tool));
+            let about = record.pointer("/request/about").and_then(Value::as_object);
+            // What the catalog shows of its params has their pointers as names.
+            let params = about.into_iter().flatten().filter(|(name, _)| name.starts_with('/'));
+            let params: String =
+                params.map(|(name, value)| format!(" {}={}", &name[1..], said(value))).collect();
+            let call = format!("{tool}{params}");
+            let _ = writeln!(text, "  {id} {}, {at}: {more}", printable(&call));
         }
         for server in &self.unguarded {
             let _ = writeln!(text, "not guarded: {}", printable(server));

@@ -31,23 +31,31 @@ fn hello(client: &mut Client) {
 
 #[test]
 fn a_person_sees_each_guard_what_is_wrong_and_what_is_left_unknown() {
-    let mut client = Client::script(&["--name", "shop", "--restart", "crash"], SERVER);
+    let folder = tempfile::tempdir().unwrap();
+    let catalog = folder.path().join("tools.toml");
+    fs::write(&catalog, "tools.pay.records.show = ['/order']").unwrap();
+    let catalog = ["--catalog", catalog.to_str().unwrap()];
+    let options = [&["--name", "shop", "--restart", "crash"], &catalog[..]].concat();
+    let mut client = Client::script(&options, SERVER);
     hello(&mut client);
     assert_eq!(status(&client, &[]).0, 0);
     for id in 1..=6 {
         client.ask(id, "search", json!({ "q": id }));
     }
     let meta = json!({ "idempotencyKey": "order-42" });
-    client.request(7, "tools/call", json!({ "name": "pay", "arguments": {}, "_meta": meta }));
+    let arguments = json!({ "order": "o-42", "card": "4242" });
+    let params = json!({ "name": "pay", "arguments": arguments, "_meta": meta });
+    client.request(7, "tools/call", params);
     client.answer(7);
     let (code, said) = status(&client, &[]);
+    assert!(!said.contains("4242"), "{said}");
     assert_eq!(code, 1, "{said}");
     for words in [
         "shop for claude-code/2.1.332, process ",
         ": 7 calls, 0 retried, 0 repeats answered from records, 0 refused, 1 left unknown",
         "search has failed 6 times in a row: HTTP 401: token expired",
         "calls of unknown outcome: 1",
-        " pay, ",
+        " pay order=\"o-42\", ",
         ": tool-guard records show ",
         "server exited",
     ] {
