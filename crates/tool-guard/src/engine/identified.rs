@@ -105,7 +105,7 @@ fn said(record: &DedupeRecord, key: Key, differ: Option<&[String]>) -> String {
         Some([]) => ("The same call with another credential or in another session".into(), ask),
         Some(differ) => {
             let differ = differ.join(", ");
-            (format!("A call for the same thing with another {}", printable(&differ)), "")
+            (format!("A call for the same thing with other arguments ({})", printable(&differ)), "")
         }
     };
     format!("{what} {state} [record {}{ask}]", short_id(&key))

@@ -115,7 +115,8 @@ impl Proxy {
         }
         // A caller that gives it a key of its own declares that it is intended. A host that runs its tools may
         // have been forbidden to make the earlier call.
-        let is_declared = || call.parts().effect_declared || lock(&self.effects).is_harmful(&tool);
+        let is_harmful = lock(&self.effects).is_harmful(&tool);
+        let is_declared = || call.parts().effect_declared || is_harmful;
         let may_bar = !is_keyed && (!self.host_runs || is_declared());
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && may_bar);
         let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
@@ -145,7 +146,7 @@ impl Proxy {
             let mut again = None;
             let mut end = match barred {
                 Ok(Some(barred)) => {
-                    let barred = barred.of(&call);
+                    let barred = if is_harmful { barred } else { barred.of(&call) };
                     barred.log(call.parts().tool.full_name());
                     again = asker.as_ref().map(|_| (call.clone(), stack.clone()));
                     refused(&wire, call, barred.into()).await

@@ -77,14 +77,16 @@ fn another_amount_for_the_same_order_is_a_conflict_that_says_what_differs() {
         pay(&mut client, 2, &[("cents", "6"), ("memo", "again")]);
         let running = told(&mut client, 2);
         assert!(
-            running.contains("A call for the same thing with another cents is running [record "),
+            running.contains(
+                "A call for the same thing with other arguments (cents) is running [record "
+            ),
             "{running}"
         );
         assert_eq!(told(&mut client, 1), "paid");
         pay(&mut client, 3, &[("cents", "6"), ("to", "Ada")]);
         let answer = client.answer(3);
         let said = text(&answer);
-        assert!(said.contains("with another cents, to is done [record "), "{said}");
+        assert!(said.contains("with other arguments (cents, to) is done [record "), "{said}");
         assert!(said.contains("]; this one did not run"), "{said}");
         let error = &answer["result"]["_meta"]["tool-reliability/error"];
         assert_eq!((&error["code"], &error["ran"]), (&json!("idempotency_conflict"), &json!("no")));
@@ -110,11 +112,13 @@ fn after_a_failure_the_corrected_payment_runs_and_the_same_one_does_not() {
         let said = told(&mut client, 3);
         assert!(said.contains("paid"), "{said}");
         assert!(
-            said.contains("[CORRECTED] A call for the same thing with another card failed"),
+            said.contains(
+                "[CORRECTED] A call for the same thing with other arguments (card) failed"
+            ),
             "{said}"
         );
         pay(&mut client, 4, &[("card", "declined")]);
-        assert!(told(&mut client, 4).contains("with another card is done"));
+        assert!(told(&mut client, 4).contains("with other arguments (card) is done"));
         assert_eq!(client.executions("pay"), 2);
     }
 }
