@@ -241,7 +241,7 @@ impl Guard {
         wire.refusals = Some(self.refusals.clone());
         wire.gives_late &= !self.host_runs;
         wire.keeps_answers = self.keeps_answers;
-        wire.others = client.others().to_vec();
+        wire.others = client.via.others.clone();
         let wire = Arc::new(wire);
         let stack = self.live.stack().service(ServerTool(wire.clone()));
         let effects = self.effects.clone();

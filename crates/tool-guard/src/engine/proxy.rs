@@ -153,7 +153,7 @@ impl Proxy {
         if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(end)) {
             self.wire.unknowns.note(equals, record, earlier, &call.tool);
             // Over HTTP, only callers that wait are asked for.
-            if call.checked.is_some() && !self.client.is_over_http() && !self.host_runs {
+            if call.checked.is_some() && !self.client.is_over_http && !self.host_runs {
                 self.calls.go_on(self.asker().go_on(call.clone()));
             }
             if let Some(record) = record.filter(|_| self.mode == Mode::Enforce) {

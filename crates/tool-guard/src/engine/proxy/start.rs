@@ -90,11 +90,11 @@ impl Proxy {
             equals: digests.map(|[exact, alike]| {
                 let owner = self.client.owner(call.parts().idempotency.continues);
                 let key = self.client.equals(&call, alike);
-                self.wire.unknowns.equals(key, own, (&owner, self.client.credential()), exact)
+                self.wire.unknowns.equals(key, own, (&owner, self.client.via.credential), exact)
             }),
-            is_of_caller: self.client.is_over_http(),
+            is_of_caller: self.client.is_over_http,
             late: call.manifest().and_then(|tool| tool.late).filter(|_| !is_keyed),
-            joined: self.client.joined().or_else(|| uncut.as_ref()?.joined),
+            joined: self.client.via.joined.or_else(|| uncut.as_ref()?.joined),
         };
         let mut mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());
@@ -120,11 +120,11 @@ impl Proxy {
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && may_bar);
         let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
         // A call of another credential may have its id.
-        let named = own.filter(|_| call.is_identified() || self.client.is_over_http());
+        let named = own.filter(|_| call.is_identified() || self.client.is_over_http);
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let asker = mcp.checked.is_some().then(|| self.asker());
         let is_in_conversation = self.client.is_in_conversation(&call);
-        let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
+        let in_the_way = self.client.via.in_the_way.filter(|_| self.mode == Mode::Enforce);
         let run = async move {
             // While it runs, equal calls may join it.
             let _uncut = uncut;
@@ -247,7 +247,7 @@ impl Proxy {
 
     /// The place of a call without an id among equal ones of its connection. Over HTTP, its door has found it.
     fn among_equals(&self, call: &ToolCall, identity: &Identity) -> Option<Uncut> {
-        if identity.is_named() || self.client.is_over_http() || self.wire.derived {
+        if identity.is_named() || self.client.is_over_http || self.wire.derived {
             return None;
         }
         let parts = call.parts();
