@@ -326,11 +326,19 @@ impl Proxy {
         true
     }
 
-    /// Answers what waits for the server, which has crashed and should be up again at `up_at`. What is safe to
-    /// repeat is repeated then.
-    pub(crate) fn on_server_crashed(&mut self, up_at: Instant) {
-        self.wire.lock().up_at = Some(up_at);
-        self.end_all();
+    /// Answers everything that waits for the server, which has ended for good, or has crashed and should be up again at
+    /// `up_at`. What is safe to repeat is repeated then.
+    pub(crate) fn on_server_ended(&mut self, up_at: Option<Instant>) {
+        let mut wire = self.wire.lock();
+        wire.gone |= up_at.is_none();
+        wire.up_at = up_at;
+        wire.in_flight.server_gone(|| match up_at {
+            Some(_) => Failure::SERVER_CRASHED,
+            None => Failure::SERVER_GONE,
+        });
+        drop(wire);
+        self.to_server.clear();
+        self.close_requests();
     }
 
     /// Notes that the server is up again, and sends the client `tools/list_changed`, as its tools may differ.
@@ -339,26 +347,6 @@ impl Proxy {
         self.is_back = true;
         let line = format!(r#"{{"jsonrpc":"2.0","method":"{LIST_CHANGED}"}}"#) + "\n";
         self.to_client.line(line.as_bytes());
-    }
-
-    /// Answers everything that waits for the server, which has ended.
-    pub(crate) fn on_server_gone(&mut self) {
-        let mut wire = self.wire.lock();
-        (wire.gone, wire.up_at) = (true, None);
-        drop(wire);
-        self.end_all();
-    }
-
-    fn end_all(&mut self) {
-        let mut wire = self.wire.lock();
-        let is_back_soon = wire.up_at.is_some();
-        wire.in_flight.server_gone(|| match is_back_soon {
-            true => Failure::SERVER_CRASHED,
-            false => Failure::SERVER_GONE,
-        });
-        drop(wire);
-        self.to_server.clear();
-        self.close_requests();
     }
 
     /// The host says what a tool does.

@@ -56,7 +56,7 @@ async fn one_request_too_many_passes_and_is_not_remembered() {
 
     bench.client(ping(7).as_bytes());
     bench.client(ping(MAX_REQUESTS).as_bytes());
-    bench.proxy.on_server_gone();
+    bench.proxy.on_server_ended(None);
     let said = bench.client_gets();
     assert_eq!(said.lines().count(), MAX_REQUESTS);
     assert!(said.contains("Connection closed: the MCP server has ended"));
