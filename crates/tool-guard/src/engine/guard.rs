@@ -239,14 +239,13 @@ impl Guard {
         (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());
         wire.timeouts = Some(self.timeouts.clone());
         wire.refusals = Some(self.refusals.clone());
-        wire.gives_late &= !self.host_runs;
+        (wire.effects, wire.host_runs) = (self.effects.clone(), self.host_runs);
         wire.keeps_answers = self.keeps_answers;
         wire.others = client.via.others.clone();
         let wire = Arc::new(wire);
         let stack = self.live.stack().service(ServerTool(wire.clone()));
-        let effects = self.effects.clone();
-        let mut proxy = Proxy::new(self.mode, wire, stack, client, effects);
-        (proxy.host_runs, proxy.watching) = (self.host_runs, self.watching.clone());
+        let mut proxy = Proxy::new(self.mode, wire, stack, client);
+        proxy.watching = self.watching.clone();
         proxy.equal_calls = self.equal_calls.clone();
         proxy.server = self.label.as_str().into();
         proxy

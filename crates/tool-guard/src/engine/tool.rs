@@ -2,6 +2,7 @@
 use super::{
     answer,
     call::McpCall,
+    effects::Effects,
     failure::{Ending, Failure},
     in_flight::{Claim, InFlight, PendingAnswer},
     limits::Limits,
@@ -43,8 +44,11 @@ pub(crate) struct ServerLink {
     pub(crate) derived: bool,
     /// Whether answers are compared with earlier ones.
     pub(crate) compares: bool,
-    /// Whether a late answer is given to the next equal call.
-    pub(crate) gives_late: bool,
+    /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
+    /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
+    pub(super) host_runs: bool,
+    /// What is known of the server's tools.
+    pub(super) effects: Arc<Mutex<Effects>>,
     /// Whether records keep answers.
     pub(crate) keeps_answers: bool,
     /// The other credentials of the client's, whose answers it may read.
@@ -97,7 +101,8 @@ impl ServerLink {
             unknowns,
             derived,
             compares: false,
-            gives_late: !observe,
+            host_runs: false,
+            effects: Arc::default(),
             keeps_answers: true,
             others: Vec::new(),
             timeouts: None,
@@ -157,7 +162,8 @@ impl ServerLink {
     /// although it has an id runs.
     fn late_for(&self, call: &ToolCall, mcp: &McpCall, claim: Option<Claim>) -> Option<End> {
         let about = &call.parts().idempotency;
-        let may = self.gives_late
+        let may = !self.host_runs
+            && !self.lock().observe
             && about.key.is_none()
             && mcp.repeats.is_none()
             && (claim.is_some() || about.id.is_none());

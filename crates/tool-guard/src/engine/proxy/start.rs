@@ -1,7 +1,6 @@
 //! The start of a call: its identity, the calls that block it, and its record.
 use super::{Finished, Proxy};
 use crate::engine::{
-    asking::Asker,
     check::Checked,
     equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
@@ -45,8 +44,10 @@ impl Proxy {
         parts.request_id = Some(mcp.id.to_string().into());
         parts.idempotency.continues = continues;
         parts.trace.traceparent = traceparent;
-        parts.retry =
-            self.host_runs.then(|| RetryOverride { attempts: Some(1), ..RetryOverride::default() });
+        parts.retry = self
+            .wire
+            .host_runs
+            .then(|| RetryOverride { attempts: Some(1), ..RetryOverride::default() });
         self.watching.attribute(&mut parts, &said);
         if let Some(client) = said.client {
             self.know_client(client);
@@ -59,7 +60,7 @@ impl Proxy {
         let effect = DefaultPolicy.effect(&call);
         // A host makes its calls itself.
         let is_guarded = effect == Effect::Mutating && self.mode == Mode::Enforce;
-        let is_ours = is_guarded && !self.host_runs;
+        let is_ours = is_guarded && !self.wire.host_runs;
         let uncut = if is_ours { self.among_equals(&call, &identity) } else { None };
         if let Some(uncut) = &uncut {
             identity.give(uncut.id());
@@ -115,14 +116,15 @@ impl Proxy {
         }
         // A caller that gives it a key of its own declares that it is intended. A host that runs its tools may
         // have been forbidden to make the earlier call.
-        let is_declared = || call.parts().effect_declared || lock(&self.effects).is_harmful(&tool);
-        let may_bar = !is_keyed && (!self.host_runs || is_declared());
+        let is_declared =
+            || call.parts().effect_declared || lock(&self.wire.effects).is_harmful(&tool);
+        let may_bar = !is_keyed && (!self.wire.host_runs || is_declared());
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && may_bar);
         let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
         // A call of another credential may have its id.
         let named = own.filter(|_| call.is_identified() || self.client.is_over_http);
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
-        let asker = mcp.checked.is_some().then(|| self.asker());
+        let is_checked = mcp.checked.is_some();
         let is_in_conversation = self.client.is_in_conversation(&call);
         let in_the_way = self.client.via.in_the_way.filter(|_| self.mode == Mode::Enforce);
         let run = async move {
@@ -147,7 +149,7 @@ impl Proxy {
                 Ok(Some(barred)) => {
                     let barred = barred.of(&call);
                     barred.log(call.parts().tool.full_name());
-                    again = asker.as_ref().map(|_| (call.clone(), stack.clone()));
+                    again = is_checked.then(|| (call.clone(), stack.clone()));
                     refused(&wire, call, barred.into()).await
                 }
                 Ok(None) => {
@@ -159,7 +161,7 @@ impl Proxy {
                         server_key::put(&mut mcp, &mut call, record.as_ref());
                     }
                     mcp.checked.iter().for_each(|it| wire.unknowns.made.begin(it));
-                    again = asker.as_ref().map(|_| (call.clone(), stack.clone()));
+                    again = is_checked.then(|| (call.clone(), stack.clone()));
                     match named {
                         Some(key) => identified::run(&wire, key, (call, record), stack).await,
                         None => stack.oneshot(call).await,
@@ -168,8 +170,8 @@ impl Proxy {
                 Err(why) => refused(&wire, call, why.into()).await,
             };
             server_key::settle(&wire, &mcp, &mut end).await;
-            if let Some((asker, (call, stack))) = asker.zip(again) {
-                end = match asker.ended(&mcp, end).await {
+            if let Some((call, stack)) = again {
+                end = match wire.asked_end(&mcp, end).await {
                     Some(end) => end,
                     None => stack.oneshot(call).await,
                 };
@@ -187,12 +189,6 @@ impl Proxy {
         self.wire.lock().know_client(&name);
         self.watching.know_client(&name);
         self.client_name = Some(name);
-    }
-
-    /// Asks about this client's calls.
-    pub(super) fn asker(&self) -> Asker {
-        let (link, effects) = (self.wire.clone(), self.effects.clone());
-        Asker { link, effects, host_runs: self.host_runs }
     }
 
     /// The client has left: nothing is asked in its name any more.
@@ -227,7 +223,7 @@ impl Proxy {
     /// The call with what is known of its tool. A key is its caller's promise that it must not be made twice, whatever
     /// the server says of the tool.
     fn declared(&self, mut call: ToolCall, tool: &str, is_keyed: bool) -> ToolCall {
-        let effects = lock(&self.effects);
+        let effects = lock(&self.wire.effects);
         let known = effects.of(tool);
         let undeclared = effects.undeclared(tool);
         drop(effects);

@@ -51,7 +51,7 @@ impl Bench {
         let watches = mode.rollout().is_some();
         let wire = Arc::new(ServerLink::new(in_flight, limits, watches, keys, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
-        let proxy = Proxy::new(mode, wire, stack, Client::default(), Arc::default());
+        let proxy = Proxy::new(mode, wire, stack, Client::default());
         Self { proxy, records, breakers, begun: Instant::now() }
     }
 
