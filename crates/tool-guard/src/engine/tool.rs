@@ -7,7 +7,7 @@ use super::{
     in_flight::{Claim, InFlight, PendingAnswer},
     limits::Limits,
     out::{Outgoing, Sent},
-    settling::{CallRecords, settle_in_store},
+    settling::{CallRecords, End, settle_in_store},
     unknowns::{Kept, Unknowns, leaves_unknown},
     warnings::{Repeatable, late, repeated},
 };
@@ -22,7 +22,7 @@ use std::{
 };
 use tokio::{sync::oneshot, time::Instant};
 use tool_reliability::{
-    idempotency::{DerivedKeys, Handle, Resolution},
+    idempotency::{Handle, Resolution},
     telemetry::TelemetryLayer,
 };
 use tower_service::Service;
@@ -59,9 +59,6 @@ pub(crate) struct ServerLink {
     pub(crate) refusals: Option<TelemetryLayer>,
 }
 
-/// How an attempt ends.
-type End = Result<ToolOutcome, BoxError>;
-
 /// How long a call waits at least for a server that is started again.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -86,20 +83,16 @@ impl ServerLink {
         in_flight: InFlight,
         limits: Limits,
         observe: bool,
-        keys: DerivedKeys,
         records: Handle<ToolOutcome>,
     ) -> Self {
         let (outbox, gone) = (Vec::new(), false);
         let state =
             LinkState { in_flight, limits, outbox, observe, gone, up_at: None, client_left: false };
-        let state = Mutex::new(state);
-        let derived = !matches!(keys, DerivedKeys::Off);
-        let unknowns = Arc::default();
         Self {
-            state,
+            state: Mutex::new(state),
             records: CallRecords(records),
-            unknowns,
-            derived,
+            unknowns: Arc::default(),
+            derived: false,
             compares: false,
             host_runs: false,
             effects: Arc::default(),
@@ -319,19 +312,15 @@ impl Waiting {
             Err(_) => Err(Failure::SERVER_GONE.into()),
         }
     }
+}
 
-    fn give_up(&mut self) {
+impl Drop for Waiting {
+    fn drop(&mut self) {
         let Some(wire_id) = self.wire_id.take() else { return };
         let mut wire = self.wire.lock();
         if wire.in_flight.abandon(&wire_id).is_some() {
             wire.cancel(&wire_id);
         }
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.give_up();
     }
 }
 

@@ -49,7 +49,7 @@ impl Bench {
             setup::live(config, keys, loopguard::Mode::Strict, records, &told, |it| it).unwrap();
         let (records, breakers) = (live.stack().records(), live.stack().breakers().clone());
         let watches = mode.rollout().is_some();
-        let wire = Arc::new(ServerLink::new(in_flight, limits, watches, keys, records.clone()));
+        let wire = Arc::new(ServerLink::new(in_flight, limits, watches, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
         let proxy = Proxy::new(mode, wire, stack, Client::default());
         Self { proxy, records, breakers, begun: Instant::now() }
