@@ -9,27 +9,20 @@ use crate::engine::{
     options::Mode,
     request::Request,
     server_key,
+    settling::End,
     tool::ServerLink,
     unknown_records::{self, ALIKE},
     unknowns::{BlockedByEqual, Trace},
     warnings::Repeatable,
 };
+use futures_util::future::BoxFuture;
 use serde_json::Value;
-use std::{
-    fmt::Write as _,
-    future::{Future, ready},
-    pin::Pin,
-    process,
-    sync::Arc,
-};
+use std::{fmt::Write as _, future::ready, process, sync::Arc};
 use tower::{Layer as _, ServiceExt, service_fn};
 use tr_core::{
     BoxError, CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall,
-    ToolOutcome, call::Attachment, canonical::Digest, internal::lock, printable,
+    call::Attachment, canonical::Digest, internal::lock, printable,
 };
-
-type End = Result<ToolOutcome, BoxError>;
-type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// How much of a param's value a record shows, in characters.
 const SHOWN: usize = 200;
@@ -120,7 +113,7 @@ impl Proxy {
             || call.parts().effect_declared || lock(&self.wire.effects).is_harmful(&tool);
         let may_bar = !is_keyed && (!self.wire.host_runs || is_declared());
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && may_bar);
-        let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
+        let bars = barring.and_then(|it| Some((it, self.wire.unknowns.bars(&it.key, own)?)));
         // A call of another credential may have its id.
         let named = own.filter(|_| call.is_identified() || self.client.is_over_http);
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
@@ -140,8 +133,7 @@ impl Proxy {
             let compares = barring.is_some() && is_in_conversation && matches!(barred, Ok(None));
             let session = identity::session_of_equals(&call).filter(|_| compares);
             if let (Some(store), Some(session), Some(digests)) = (store, session, digests) {
-                let learns =
-                    |ran| mcp.trace.equals.is_some_and(|it| wire.unknowns.tells_of(it.key, ran));
+                let learns = |ran| barring.is_some_and(|it| wire.unknowns.tells_of(&it.of(ran)));
                 barred = unknown_records::in_store(&store, &call, session, digests, learns).await;
             }
             let mut again = None;
@@ -267,7 +259,7 @@ impl Proxy {
 }
 
 /// Refuses a call without the stack, so that spans, metrics and log have it all the same.
-fn refused(wire: &ServerLink, call: ToolCall, why: BoxError) -> BoxFuture<End> {
+fn refused(wire: &ServerLink, call: ToolCall, why: BoxError) -> BoxFuture<'static, End> {
     let Some(refusals) = &wire.refusals else { return Box::pin(ready(Err(why))) };
     let mut why = Some(why);
     let refusal = service_fn(move |_: ToolCall| ready(Err(why.take().expect("one call"))));
