@@ -2,7 +2,6 @@
 use super::{
     call::McpCall,
     check::{Checked, Made, Question, Shown},
-    effects::Effects,
     notes,
     settling::{self, Asks, CallRecords, End, PATIENCE, UNTIL, kept},
     tool::{ServerLink, ServerTool},
@@ -10,10 +9,7 @@ use super::{
 };
 use crate::wire::{jsonrpc::Token, params::client_meta};
 use serde_json::{Map, Value, json, value::RawValue};
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 use tool_reliability::idempotency::{DedupeRecord, RecordState, Resolution};
 use tower_service::Service as _;
@@ -27,25 +23,17 @@ use tr_core::{
 const WHILE_WAITED_FOR: Duration = Duration::from_secs(4);
 const AT_LEAST: Duration = Duration::from_millis(1_500);
 
-/// Asks for one client.
-#[derive(Clone)]
-pub(super) struct Asker {
-    pub(super) link: Arc<ServerLink>,
-    pub(super) effects: Arc<Mutex<Effects>>,
-    /// Whether a host runs its tools itself, which cannot be asked.
-    pub(super) host_runs: bool,
-}
-
-impl Asker {
+impl ServerLink {
     /// The end of a call, or what is known of it once its check was asked; `None` if it has not run, was not sent now, and
     /// may be. `mcp` is what the client sent.
-    pub(super) async fn ended(&self, mcp: &McpCall, end: End) -> Option<End> {
+    pub(super) async fn asked_end(self: &Arc<Self>, mcp: &McpCall, end: End) -> Option<End> {
         let Some(checked) = &mcp.checked else { return Some(end) };
         let barred = end.as_ref().err().and_then(|error| error.downcast_ref::<BlockedByEqual>());
         let (is_barred, was_sent) = (barred.is_some(), mcp.is_own_id_used());
         if !was_sent || unknowns::ended(&end, None) == Ended::Not {
-            self.link.unknowns.made.did_not_run(&checked.question);
+            self.unknowns.made.did_not_run(&checked.question);
         }
+        // The tools of a host that runs them itself cannot be asked.
         if self.host_runs || !is_barred && left_unknown(&end).is_none() {
             return Some(end);
         }
@@ -55,12 +43,12 @@ impl Asker {
             None => (checked.own, equals),
             Some(key) => (key, equals.zip(key).map(|(equals, key)| equals.of(key))),
         };
-        let unknowns = &self.link.unknowns;
+        let unknowns = &self.unknowns;
         if is_barred && call.is_some_and(|call| unknowns.is_anothers(&call)) {
             // What became of another caller's call is for that one.
             return Some(end);
         }
-        let records = &self.link.records;
+        let records = &self.records;
         let (asked, run) = match records.open_run(checked, key, mcp.sent_at()).await {
             Some((asked, run)) => (asked, Some(run)),
             // It has no record.
@@ -68,7 +56,7 @@ impl Asker {
             None => return Some(end),
         };
         let since = SystemClock.unix_ms().saturating_sub(checked.question.since);
-        let left = self.link.lock().limits.idle + AT_LEAST;
+        let left = self.lock().limits.idle + AT_LEAST;
         let left = left.saturating_sub(Duration::from_millis(since));
         let asking = Asking { by: self, of: Source::Server(mcp) };
         let known = settling::until_known(&asking, &asked);
@@ -77,7 +65,7 @@ impl Asker {
         let ran = !matches!(how, Resolution::DidNotRun);
         call.iter().for_each(|call| unknowns.is_over(call, ran));
         if let Some(run) = run {
-            records.settle(run, kept(&asked.question, how, self.link.keeps_answers)).await;
+            records.settle(run, kept(&asked.question, how, self.keeps_answers)).await;
         }
         mcp.keep(None);
         if is_barred || was_sent || ran {
@@ -88,29 +76,34 @@ impl Asker {
     }
 
     /// Goes on to ask about a call whose caller has learned that its outcome is unknown.
-    pub(super) async fn go_on(self, mcp: Arc<McpCall>) {
+    pub(super) async fn go_on_asking(self: Arc<Self>, mcp: Arc<McpCall>) {
         let Some(checked) = &mcp.checked else { return };
         let absent = checked.check().and_then(|check| check.absent_after).unwrap_or_default();
         let asked = Checked { last: mcp.sent_at(), ..Checked::clone(checked) };
         let asking = Asking { by: &self, of: Source::Server(&mcp) };
         let known = timeout(UNTIL + absent, settling::until_known(&asking, &asked)).await;
         let Ok(Some((how, _))) = known else { return };
-        let records = &self.link.records;
+        let records = &self.records;
         let run = records.open_run(&asked, asked.own, mcp.sent_at()).await;
         if run.as_ref().is_some_and(|(it, _)| it.question.nonce != asked.question.nonce) {
             return;
         }
-        mcp.trace.equals.iter().for_each(|it| self.link.unknowns.ended_late(it, &how));
+        mcp.trace.equals.iter().for_each(|it| self.unknowns.ended_late(it, &how));
         if let Some((_, run)) = run {
-            records.settle(run, kept(&asked.question, how, self.link.keeps_answers)).await;
+            records.settle(run, kept(&asked.question, how, self.keeps_answers)).await;
         }
     }
 
     /// Settles the calls of these tools of this server, which its host runs, that a call of the host's shows.
-    pub(super) async fn seen(self, tools: Vec<Arc<ToolManifest>>, server: Box<str>, seen: Seen) {
+    pub(super) async fn settle_shown(
+        self: Arc<Self>,
+        tools: Vec<Arc<ToolManifest>>,
+        server: Box<str>,
+        seen: Seen,
+    ) {
         let params = serde_json::from_str::<Map<String, Value>>(seen.params.get());
         let Ok(params) = params else { return };
-        let records = &self.link.records;
+        let records = &self.records;
         let asking = Asking { by: &self, of: Source::Host(&seen) };
         for tool in tools {
             let found = records.of_tool(&tool).await.unwrap_or_default();
@@ -126,7 +119,7 @@ impl Asker {
                 let asked = Checked { tool: tool.clone(), question, own, last };
                 if let Some((how, _)) = settling::until_known(&asking, &asked).await {
                     let run = FencingToken { key, epoch: record.epoch };
-                    let how = kept(&asked.question, how, self.link.keeps_answers);
+                    let how = kept(&asked.question, how, self.keeps_answers);
                     records.settle(run, how).await;
                 }
             }
@@ -140,7 +133,7 @@ impl Asker {
         check: &OutcomeCheck,
         question: &Question,
     ) -> Option<(ToolCall, Arc<McpCall>)> {
-        let mut wire = self.link.lock();
+        let mut wire = self.lock();
         if wire.client_left {
             return None;
         }
@@ -166,7 +159,7 @@ impl Asker {
 
 /// Only its caller's own connection may ask, while it is there.
 struct Asking<'a> {
-    by: &'a Asker,
+    by: &'a Arc<ServerLink>,
     of: Source<'a>,
 }
 
@@ -186,15 +179,15 @@ pub(super) struct Seen {
 
 impl Asks for Asking<'_> {
     fn records(&self) -> &CallRecords {
-        &self.by.link.records
+        &self.by.records
     }
 
     fn made(&self) -> &Made {
-        &self.by.link.unknowns.made
+        &self.by.unknowns.made
     }
 
     fn is_reachable(&self) -> bool {
-        matches!(self.of, Source::Server(_)) && self.by.link.is_reachable()
+        matches!(self.of, Source::Server(_)) && self.by.is_reachable()
     }
 
     fn success(&self, text: &str, _: &Value) -> Value {
@@ -223,8 +216,8 @@ impl Asks for Asking<'_> {
         let Some((call, mcp)) = by.open(mcp, check, question) else {
             return Err(Shown::NotYet("it cannot be asked now"));
         };
-        let _open = Open { link: &by.link, id: &mcp.id };
-        let end = timeout(PATIENCE, ServerTool(by.link.clone()).call(call)).await;
+        let _open = Open { link: by, id: &mcp.id };
+        let end = timeout(PATIENCE, ServerTool(by.clone()).call(call)).await;
         let Ok(Ok(outcome)) = end else { return Err(Shown::NotYet("it was not answered")) };
         if outcome.error().is_some() {
             return Err(Shown::NotYet("its answer is a failure"));

@@ -69,7 +69,6 @@ struct Table {
     running: HashMap<Digest, Vec<Run>>,
     /// The calls that were cut off, the oldest first.
     cuts: VecDeque<CutOff>,
-    next: u64,
     /// By the ids of requests: the calls that they joined, and since when.
     joined: IndexMap<Box<str>, (Box<str>, Instant)>,
     /// The calls of which a client has the answer, the oldest first: another one that vanishes is no cut.
@@ -86,7 +85,6 @@ struct Run {
 /// A call that was cut off.
 #[derive(Debug)]
 struct CutOff {
-    number: u64,
     call: Arc<Call>,
     id: Box<str>,
     at: Instant,
@@ -151,79 +149,37 @@ impl EqualCalls {
 
     /// Begins a call of a connection that carries one client for good.
     pub(crate) fn begin_now(&self, call: Call, own: Box<str>) -> Uncut {
-        let call = Arc::new(call);
-        match self.long_running(&call) {
-            Some((id, ran)) => self.run(call, id, Some(ran)),
-            None => self.run(call, own, None),
-        }
+        let running = lock(&self.0.table).long_running(&call);
+        let (id, joined) = running.map_or((own, None), |(id, ran)| (id, Some(ran)));
+        self.run(Arc::new(call), id, joined)
     }
 
     /// The earlier call that this one is, or that stands in its way.
     fn same(&self, call: &Arc<Call>, own: &str) -> Option<Begun> {
-        let joins = |id: Box<str>, ran| {
-            if self.is_secret(call, &id) {
-                return Some(Begun::Refused(None));
-            }
-            lock(&self.0.table).join(own, &id);
-            Some(Begun::As(self.run(call.clone(), id, ran)))
-        };
-        let joined = lock(&self.0.table).joined(own, &call.equals);
-        if let Some(id) = joined.or_else(|| self.same_request(call, own)) {
-            return joins(id, None);
-        }
         let mut table = lock(&self.0.table);
-        table.expire();
-        let is_continued = |cut: &CutOff| {
-            cut.call.equals == call.equals
-                && call.may_read(&cut.call)
-                && (cut.call.owner == call.owner || call.since.is_some_and(|since| since > cut.at))
+        let same = table.joined(own, &call.equals).or_else(|| table.same_request(call, own));
+        let (id, ran) = match same.or_else(|| table.continued(call)) {
+            Some(id) => (id, None),
+            None => {
+                let mut others = table.cuts.iter().filter(|cut| cut.call.equals == call.equals);
+                let bars = |cut: &CutOff| {
+                    let end = *lock(&cut.end);
+                    // The records know of one of unknown outcome, and for longer.
+                    (!matches!(end, Some(Ended::Not | Ended::Unknown))).then_some(end)
+                };
+                if let Some(end) = others.find_map(bars) {
+                    return Some(Begun::Refused(end));
+                }
+                let (id, ran) = table.long_running(call)?;
+                (id, Some(ran))
+            }
         };
-        if let Some(id) = table.withdraw(is_continued) {
-            drop(table);
-            return joins(id, None);
+        if table.is_secret(call, &id) {
+            return Some(Begun::Refused(None));
         }
-        let mut others = table.cuts.iter().filter(|cut| cut.call.equals == call.equals);
-        let bars = |cut: &CutOff| {
-            let end = *lock(&cut.end);
-            // The records know of one of unknown outcome, and for longer.
-            (!matches!(end, Some(Ended::Not | Ended::Unknown))).then_some(end)
-        };
-        if let Some(end) = others.find_map(bars) {
-            return Some(Begun::Refused(end));
-        }
+        table.join(own, &id);
         drop(table);
-        let (id, ran) = self.long_running(call)?;
-        joins(id, Some(ran))
-    }
-
-    /// Whether the call that runs under this id has a credential whose answers this one may not read.
-    fn is_secret(&self, call: &Call, id: &str) -> bool {
-        let table = lock(&self.0.table);
-        let runs = table.running.get(&call.equals);
-        runs.into_iter().flatten().any(|run| *run.id == *id && !call.may_read(&run.call))
-    }
-
-    /// The call that runs for the same request, or under the same weak id.
-    fn same_request(&self, call: &Call, own: &str) -> Option<Box<str>> {
-        let table = lock(&self.0.table);
-        let is_same = |run: &&Run| {
-            let has_weak_id = call.weak_id.is_some() && run.call.weak_id == call.weak_id;
-            *run.id == *own || has_weak_id && run.call.place == call.place
-        };
-        table.running.get(&call.equals)?.iter().find(is_same).map(|run| run.id.clone())
-    }
-
-    /// The call of the same owner that has run for so long that this one joins it.
-    fn long_running(&self, call: &Call) -> Option<(Box<str>, Duration)> {
-        let after = call.joins_after?;
-        let table = lock(&self.0.table);
-        let is_long = |run: &&Run| {
-            run.call.owner == call.owner
-                && run.call.joins_after.is_some()
-                && run.begun.elapsed() >= after
-        };
-        let run = table.running.get(&call.equals)?.iter().find(is_long)?;
-        Some((run.id.clone(), run.begun.elapsed()))
+        Some(Begun::As(self.run(call.clone(), id, ran)))
     }
 
     fn run(&self, call: Arc<Call>, id: Box<str>, joined: Option<Duration>) -> Uncut {
@@ -235,20 +191,6 @@ impl EqualCalls {
         runs.push(Run { call: call.clone(), id: id.clone(), begun });
         drop(table);
         Uncut { all: self.clone(), call, id, end: End::default(), joined }
-    }
-
-    fn note(&self, call: Arc<Call>, id: Box<str>, end: End) -> u64 {
-        let mut table = lock(&self.0.table);
-        table.expire();
-        if table.cuts.len() == MOST {
-            // One that runs could run twice.
-            let at = table.cuts.iter().position(|cut| lock(&cut.end).is_some()).unwrap_or_default();
-            table.cuts.remove(at);
-        }
-        let number = table.next;
-        table.next += 1;
-        table.cuts.push_back(CutOff { number, call, id, at: Instant::now(), end });
-        number
     }
 }
 
@@ -288,11 +230,12 @@ impl Uncut {
 
     /// Notes that the client vanished without the answer.
     pub(crate) fn cut(self) -> Cut {
-        let is_received =
-            lock(&self.all.0.table).received.iter().any(|(received, _)| *received == self.id);
-        let note = || self.all.note(self.call.clone(), self.id.clone(), self.end.clone());
-        let number = if is_received { None } else { Some(note()) };
-        Cut { all: self.all.clone(), number }
+        let mut table = lock(&self.all.0.table);
+        if !table.received.iter().any(|(received, _)| *received == self.id) {
+            let (call, id, end) = (self.call.clone(), self.id.clone(), self.end.clone());
+            table.note(CutOff { call, id, at: Instant::now(), end });
+        }
+        Cut { all: self.all.clone(), end: self.end.clone() }
     }
 
     /// Notes that the client has the answer, for whichever of its requests: the next equal call is another.
@@ -311,15 +254,15 @@ impl Uncut {
 #[derive(Debug)]
 pub(crate) struct Cut {
     all: EqualCalls,
-    /// Of the note, if there is one.
-    number: Option<u64>,
+    /// Where its end is noted, by which it is found.
+    end: End,
 }
 
 impl Cut {
     /// The client is back; `None` if it has sent the call again meanwhile.
     pub(crate) fn withdraw(self) -> Option<Uncut> {
         let mut table = lock(&self.all.0.table);
-        let at = table.cuts.iter().position(|cut| Some(cut.number) == self.number)?;
+        let at = table.cuts.iter().position(|cut| Arc::ptr_eq(&cut.end, &self.end))?;
         let CutOff { call, id, end, .. } = table.cuts.remove(at)?;
         drop(table);
         let mut uncut = self.all.run(call, id, None);
@@ -372,6 +315,54 @@ impl Table {
         let id = self.joined.get(own)?.0.clone();
         self.withdraw(|cut| cut.call.equals == *equals && cut.id == id);
         Some(id)
+    }
+
+    /// The oldest call that was cut off and may be continued by this one, which takes its place.
+    fn continued(&mut self, call: &Call) -> Option<Box<str>> {
+        self.expire();
+        self.withdraw(|cut| {
+            cut.call.equals == call.equals
+                && call.may_read(&cut.call)
+                && (cut.call.owner == call.owner || call.since.is_some_and(|since| since > cut.at))
+        })
+    }
+
+    /// Whether the call that runs under this id has a credential whose answers this one may not read.
+    fn is_secret(&self, call: &Call, id: &str) -> bool {
+        let runs = self.running.get(&call.equals);
+        runs.into_iter().flatten().any(|run| *run.id == *id && !call.may_read(&run.call))
+    }
+
+    /// The call that runs for the same request, or under the same weak id.
+    fn same_request(&self, call: &Call, own: &str) -> Option<Box<str>> {
+        let is_same = |run: &&Run| {
+            let has_weak_id = call.weak_id.is_some() && run.call.weak_id == call.weak_id;
+            *run.id == *own || has_weak_id && run.call.place == call.place
+        };
+        self.running.get(&call.equals)?.iter().find(is_same).map(|run| run.id.clone())
+    }
+
+    /// The call of the same owner that has run for so long that this one joins it.
+    fn long_running(&self, call: &Call) -> Option<(Box<str>, Duration)> {
+        let after = call.joins_after?;
+        let is_long = |run: &&Run| {
+            run.call.owner == call.owner
+                && run.call.joins_after.is_some()
+                && run.begun.elapsed() >= after
+        };
+        let run = self.running.get(&call.equals)?.iter().find(is_long)?;
+        Some((run.id.clone(), run.begun.elapsed()))
+    }
+
+    /// Notes a call that was cut off; beyond [`MOST`] one is forgotten.
+    fn note(&mut self, cut: CutOff) {
+        self.expire();
+        if self.cuts.len() == MOST {
+            // One that runs could run twice.
+            let at = self.cuts.iter().position(|cut| lock(&cut.end).is_some()).unwrap_or_default();
+            self.cuts.remove(at);
+        }
+        self.cuts.push_back(cut);
     }
 
     /// Forgets the oldest such call; returns its id.

@@ -61,7 +61,8 @@ pub(crate) struct Guard {
     pub(crate) statuses: StatusRules,
     identity: Vec<IdentityConfig>,
     pub(crate) live: Live,
-    keys: DerivedKeys,
+    /// Whether calls without a key are recognized by their params.
+    pub(crate) derives_keys: bool,
     /// Whether answers are compared with earlier ones.
     compares: bool,
     /// Whether the client runs the tools itself.
@@ -190,7 +191,7 @@ impl Guard {
             statuses,
             identity,
             live,
-            keys,
+            derives_keys: keys != DerivedKeys::Off,
             compares,
             host_runs: options.host_runs,
             unknowns: Arc::default(),
@@ -210,13 +211,8 @@ impl Guard {
     /// What is known about a client of this connection.
     pub(crate) fn client(&self, connection: &str) -> Client {
         let mut client = Client::new(&self.server, connection, self.identity.clone());
-        client.by_params = self.derives_keys();
+        client.by_params = self.derives_keys;
         client
-    }
-
-    /// Whether calls without a key are recognized by their params.
-    pub(crate) const fn derives_keys(&self) -> bool {
-        !matches!(self.keys, DerivedKeys::Off)
     }
 
     /// Whether a call of this tool may change something.
@@ -234,19 +230,18 @@ impl Guard {
         let prefix = format!("tool-guard-{:08x}-", fastrand::u32(..));
         let observe = self.mode.rollout().is_some();
         let records = self.live.stack().records();
-        let mut wire =
-            ServerLink::new(InFlight::new(prefix), self.limits, observe, self.keys, records);
-        (wire.compares, wire.unknowns) = (self.compares, self.unknowns.clone());
+        let mut wire = ServerLink::new(InFlight::new(prefix), self.limits, observe, records);
+        (wire.derived, wire.compares) = (self.derives_keys, self.compares);
+        wire.unknowns = self.unknowns.clone();
         wire.timeouts = Some(self.timeouts.clone());
         wire.refusals = Some(self.refusals.clone());
-        wire.gives_late &= !self.host_runs;
+        (wire.effects, wire.host_runs) = (self.effects.clone(), self.host_runs);
         wire.keeps_answers = self.keeps_answers;
-        wire.others = client.others().to_vec();
+        wire.others = client.via.others.clone();
         let wire = Arc::new(wire);
         let stack = self.live.stack().service(ServerTool(wire.clone()));
-        let effects = self.effects.clone();
-        let mut proxy = Proxy::new(self.mode, wire, stack, client, effects);
-        (proxy.host_runs, proxy.watching) = (self.host_runs, self.watching.clone());
+        let mut proxy = Proxy::new(self.mode, wire, stack, client);
+        proxy.watching = self.watching.clone();
         proxy.equal_calls = self.equal_calls.clone();
         proxy.server = self.label.as_str().into();
         proxy

@@ -21,10 +21,10 @@ pub(crate) use self::{
 };
 
 use self::random::is_random;
-use super::unknowns::{BARS, Ended};
+use super::unknowns::BARS;
 use crate::wire::params::{Meta, text};
 use serde_json::value::RawValue;
-use std::{str::Utf8Error, time::Duration};
+use std::time::Duration;
 use tool_reliability::config::IdentityConfig;
 use tr_core::{
     CallParts, DedupeKey, Effect, ToolCall,
@@ -50,8 +50,10 @@ pub(crate) struct Client {
     pub(crate) connection: Box<str>,
     claude_session: Option<Box<str>>,
     rules: Vec<IdentityConfig>,
-    /// The HTTP request that carries the call, if one does.
-    via: Option<Via>,
+    /// What the HTTP request that carries the call says, if one does; else nothing.
+    pub(super) via: Via,
+    /// Whether its calls come over HTTP, where who calls has a credential.
+    pub(super) is_over_http: bool,
     /// Whether it is a host that runs its tools itself: no weak id recognizes its calls, since one connection carries
     /// many conversations for long.
     is_host: bool,
@@ -119,51 +121,22 @@ impl Client {
     pub(crate) fn via(mut self, via: Via) -> Self {
         self.claude_session = None;
         self.connection = via.owner().into();
-        self.via = Some(via);
+        self.via = via;
+        self.is_over_http = true;
         self
     }
 
     /// Names who may get the answer of a call that continues this state.
     pub(crate) fn owner(&self, continues: Option<Digest>) -> String {
-        format!("{:?}", (&self.connection, self.via.as_ref().map(Via::caller), continues))
-    }
-
-    /// By which credential it reads answers, if it has one.
-    pub(crate) fn credential(&self) -> Option<Digest> {
-        self.via.as_ref()?.credential
-    }
-
-    /// The other credentials of its caller in its session, whose answers it may read.
-    pub(crate) fn others(&self) -> &[Digest] {
-        self.via.as_ref().map_or(&[], |via| &via.others)
-    }
-
-    /// An equal call of another client that is in the way.
-    pub(crate) fn in_the_way(&self) -> Option<Option<Ended>> {
-        self.via.as_ref()?.in_the_way
-    }
-
-    /// For how long the call had run that this one joins.
-    pub(crate) fn joined(&self) -> Option<Duration> {
-        self.via.as_ref()?.joined
+        format!("{:?}", (&self.connection, self.via.caller(), continues))
     }
 
     /// The conversation of calls that name none: the session, else the caller, else the connection.
     fn home(&self) -> &str {
-        match &self.via {
-            Some(via) => via.session().unwrap_or(via.caller()),
-            None => &self.connection,
+        match self.is_over_http {
+            true => self.via.session().unwrap_or(self.via.caller()),
+            false => &self.connection,
         }
-    }
-
-    /// Whether its calls come over HTTP, where who calls has a credential.
-    pub(crate) const fn is_over_http(&self) -> bool {
-        self.via.is_some()
-    }
-
-    /// The key in the header of the HTTP request; an error if it is no text.
-    pub(crate) fn header_key(&self) -> Option<Result<&str, &Utf8Error>> {
-        Some(self.via.as_ref()?.key.as_ref()?.as_deref())
     }
 
     /// The identity of the call, by its key, if it has one, and the other members of its `_meta`.
@@ -222,7 +195,7 @@ impl Client {
     /// Whether the call's conversation outlives this process: the client names it, or it is a session or a credential
     /// of HTTP.
     pub(crate) fn is_in_conversation(&self, call: &ToolCall) -> bool {
-        self.via.is_some() || call.parts().context.session.as_deref() != Some(self.home())
+        self.is_over_http || call.parts().context.session.as_deref() != Some(self.home())
     }
 
     /// The key that calls of this tool and conversation share whose params have this [likeness](likeness()), whatever their ids.
@@ -279,8 +252,8 @@ impl Identity {
     /// call with a strong id, or over HTTP with any, goes to the store, if there is one.
     pub(crate) fn put_into(self, call: &mut ToolCall, client: &Client, effect: Effect) {
         let session = self.conversation.as_deref().unwrap_or(client.home());
-        if let Some(via) = client.via.as_ref().filter(|_| self.conversation.is_none()) {
-            call.parts_mut().idempotency.record_session = Some(via.caller().into());
+        if client.is_over_http && self.conversation.is_none() {
+            call.parts_mut().idempotency.record_session = Some(client.via.caller().into());
         }
         call.parts_mut().context.session = Some(session.into());
         call.parts_mut().tool_call_id = self.client_id;
@@ -301,16 +274,16 @@ impl Identity {
             }
         }
         let params = digest(call);
+        // What the guard gave may be continued by another session of the caller.
+        let is_given = client.is_over_http && &*id.kind == BY_REQUEST;
         let mut key = if id.strong {
             let scope = id.conversation.as_deref();
             client.key(&id.kind, scope, call.parts(), KeySource::Caller(&id.id))
         } else {
-            // What the guard gave may be continued by another session of the caller.
-            let caller = client.via.as_ref().filter(|_| &*id.kind == BY_REQUEST).map(Via::caller);
             let conversation = self.conversation.as_deref().unwrap_or_default();
             let lengths = [conversation.len(), id.id.len()];
             let source = format!("{lengths:?} {conversation} {} {params}", id.id);
-            let scope = caller.unwrap_or(&client.connection);
+            let scope = if is_given { client.via.caller() } else { &client.connection };
             client.key("weak", Some(scope), call.parts(), KeySource::Caller(&source))
         };
         // The caller's own key spans what continues the call.
@@ -329,20 +302,21 @@ impl Identity {
             // A mutating call that failed after it ran is kept as a success is; one that did not run, not at all.
             // What is written to standard output is the client's.
             (_, false) => {
-                let is_given = client.via.is_some() && &*id.kind == BY_REQUEST;
                 (ttls.done, ttls.failed) =
                     (Some(if is_given { WEAK } else { AT_ONCE }), Some(AT_ONCE));
                 ttls.unknown = Some(UNKNOWN);
             }
             _ => {}
         }
-        let is_guessable = &*id.kind == BY_PARAMS;
-        let digest = client.via.as_ref().map_or(params, |via| via.digest(params, is_guessable));
+        let digest = match client.is_over_http {
+            true => client.via.digest(params, &*id.kind == BY_PARAMS),
+            false => params,
+        };
         let parts = &mut call.parts_mut().idempotency;
         parts.id = Some(DedupeKey { key, digest });
         parts.ttls = ttls;
         // A connection on standard input and output ends with the guard, and so does what a weak id says there.
-        parts.in_process = effect != Effect::Mutating || !(id.strong || client.via.is_some());
+        parts.in_process = effect != Effect::Mutating || !(id.strong || client.is_over_http);
         if &*id.kind == KEY {
             parts.key = Some(id.id);
         }

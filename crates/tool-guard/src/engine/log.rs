@@ -5,8 +5,11 @@ mod writer;
 
 pub(crate) use self::{recent::recent, writer::Written};
 
-use self::{human::HumanLines, recent::Recent};
-use crate::{files::Folder, secrets::Without};
+use self::human::HumanLines;
+use crate::{
+    files::Folder,
+    secrets::{Without, without},
+};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use rustix::fs::OFlags;
@@ -59,10 +62,14 @@ pub(crate) fn start(log: Log, file: Option<&Path>) -> anyhow::Result<Option<Writ
     // The summary is no warning, and is written at every level.
     let wanted = filter_fn(move |event| *event.level() <= level || event.name() == SUMMARY)
         .with_max_level_hint(LevelFilter::INFO);
-    let recent = HumanLines::new(Without(Recent), false);
+    let keep = |line: &str| recent::keep(&without(line));
+    let recent = HumanLines { say: keep, colors: false };
     let registry = tracing_subscriber::registry().with(wanted).with(recent);
     let started = match log {
-        Log::Human => registry.with(HumanLines::new(Without(out), colors)).try_init(),
+        Log::Human => {
+            let say = move |line: &str| out.send(without(line).as_bytes());
+            registry.with(HumanLines { say, colors }).try_init()
+        }
         _ => registry.with(JsonLines::new(Without(out))).try_init(),
     };
     started.context("cannot log")?;

@@ -37,31 +37,23 @@ pub(super) fn below_result(result: &str, notes: &[String]) -> String {
 /// The error with more lines in its message. Its data names the guard's lines, if it is an object or missing.
 /// For an error that is no object, the message is what is `known`.
 pub(super) fn below_error(error: &str, known: &str, notes: &[String]) -> String {
-    let lines =
-        |message: &str| Value::from([&[message.into()], notes].concat().join("\n")).to_string();
-    let Some(read) = members(error) else {
-        let message = lines(known);
-        return with_mark(&format!(r#"{{"code":-32603,"message":{message}}}"#), notes);
+    let error = match members(error) {
+        Some(_) => error.to_owned(),
+        None => json!({ "code": -32603, "message": known }).to_string(),
     };
     if notes.is_empty() {
-        return error.to_owned();
+        return error;
     }
-    let message = read.get("message").copied();
-    let lines = lines(message.and_then(string).as_deref().unwrap_or_default());
+    let message = members(&error).and_then(|read| read.get("message").copied());
+    let said = message.and_then(string).unwrap_or_default();
+    let lines = Value::from([&[said.into()], notes].concat().join("\n")).to_string();
     let noted = match message {
-        Some(message) => with_value(error, message, &lines),
-        None => with_member(error, &format!("\"message\":{lines}")),
+        Some(message) => with_value(&error, message, &lines),
+        None => with_member(&error, &format!("\"message\":{lines}")),
     };
-    with_mark(&noted, notes)
-}
-
-/// The error with the mark in its data, if that can carry it.
-fn with_mark(error: &str, notes: &[String]) -> String {
-    if notes.is_empty() {
-        return error.to_owned();
-    }
+    // The mark, if its data can carry it.
     let mark = format!("\"{}\":{}", mark::NAME, Value::from(notes.to_vec()));
-    in_data(error, &mark).unwrap_or_else(|| error.to_owned())
+    in_data(&noted, &mark).unwrap_or(noted)
 }
 
 /// The error with a member in the `_meta` of its data, if that can carry it.

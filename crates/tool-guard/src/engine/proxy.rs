@@ -13,7 +13,6 @@ pub(crate) use self::{
 use super::{
     answer::{self, CallReply},
     call::McpCall,
-    effects::Effects,
     equal_calls::EqualCalls,
     identity::Client,
     in_flight::{OpenError, Relay},
@@ -38,7 +37,7 @@ use crate::{
 };
 use bytes::Bytes;
 use futures_util::FutureExt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio::time::Instant;
 use tool_reliability::{Guarded, telemetry::TARGET};
 use tr_core::{BoxError, ToolOutcome, canonical::Key, printable};
@@ -50,10 +49,6 @@ pub(crate) struct Proxy {
     wire: Arc<ServerLink>,
     stack: Guarded<ServerTool>,
     pub(crate) client: Client,
-    effects: Arc<Mutex<Effects>>,
-    /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
-    /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
-    pub(super) host_runs: bool,
     /// Hears of the calls.
     pub(super) watching: Watching,
     /// The calls in flight.
@@ -85,7 +80,6 @@ impl Proxy {
         wire: Arc<ServerLink>,
         stack: Guarded<ServerTool>,
         client: Client,
-        effects: Arc<Mutex<Effects>>,
     ) -> Self {
         Self {
             calls: Calls::new(wire.clone()),
@@ -94,8 +88,6 @@ impl Proxy {
             wire,
             stack,
             client,
-            effects,
-            host_runs: false,
             watching: Watching::default(),
             requests: Requests::default(),
             key: None,
@@ -153,8 +145,8 @@ impl Proxy {
         if let (Some(equals), Some(earlier)) = (call.trace.equals, unknowns::left_unknown(end)) {
             self.wire.unknowns.note(equals, record, earlier, &call.tool);
             // Over HTTP, only callers that wait are asked for.
-            if call.checked.is_some() && !self.client.is_over_http() && !self.host_runs {
-                self.calls.go_on(self.asker().go_on(call.clone()));
+            if call.checked.is_some() && !self.client.is_over_http && !self.wire.host_runs {
+                self.calls.go_on(self.wire.clone().go_on_asking(call.clone()));
             }
             if let Some(record) = record.filter(|_| self.mode == Mode::Enforce) {
                 let (tool, record) = (printable(&call.tool), short_id(&record));

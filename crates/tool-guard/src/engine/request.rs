@@ -78,7 +78,7 @@ impl Request {
 /// The caller's key.
 fn key(meta: &Meta<'_>, client: &Client) -> Result<Option<Box<str>>, Refused> {
     let bad = |_| Refused::Params("the header idempotency-key must be UTF-8 text".into());
-    let header = client.header_key().transpose().map_err(bad)?;
+    let header = client.via.key.as_ref().map(Result::as_deref).transpose().map_err(bad)?;
     if header.is_some_and(str::is_empty) {
         return Err(Refused::Params("the header idempotency-key must not be empty".into()));
     }

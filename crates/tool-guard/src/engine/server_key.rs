@@ -94,7 +94,7 @@ pub(super) async fn settle(
         Ok(outcome) if outcome.error().is_some() => outcome.parts_mut().notes.push(BEFORE.into()),
         Ok(outcome) => {
             link.records.settle(run, resolution(outcome.clone())).await;
-            mcp.trace.equals.iter().for_each(|equals| link.unknowns.settled(equals));
+            mcp.trace.equals.iter().for_each(|equals| link.unknowns.is_over(equals, true));
         }
         Err(error) if classify::error(&**error).end.ran == Ran::No => {
             let facts = FailureInfo::new(code::OUTCOME_UNKNOWN, Ran::Unknown, Verdict::Permanent);

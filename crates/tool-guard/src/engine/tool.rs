@@ -2,11 +2,12 @@
 use super::{
     answer,
     call::McpCall,
+    effects::Effects,
     failure::{Ending, Failure},
     in_flight::{Claim, InFlight, PendingAnswer},
     limits::Limits,
     out::{Outgoing, Sent},
-    settling::{CallRecords, settle_in_store},
+    settling::{CallRecords, End, settle_in_store},
     unknowns::{Kept, Unknowns, leaves_unknown},
     warnings::{Repeatable, late, repeated},
 };
@@ -21,7 +22,7 @@ use std::{
 };
 use tokio::{sync::oneshot, time::Instant};
 use tool_reliability::{
-    idempotency::{DerivedKeys, Handle, Resolution},
+    idempotency::{Handle, Resolution},
     telemetry::TelemetryLayer,
 };
 use tower_service::Service;
@@ -43,8 +44,11 @@ pub(crate) struct ServerLink {
     pub(crate) derived: bool,
     /// Whether answers are compared with earlier ones.
     pub(crate) compares: bool,
-    /// Whether a late answer is given to the next equal call.
-    pub(crate) gives_late: bool,
+    /// Whether the client runs the tools itself: then no call is made again for it, and it may give one up without
+    /// a word, so that only a declared tool's calls of unknown outcome block equal ones.
+    pub(super) host_runs: bool,
+    /// What is known of the server's tools.
+    pub(super) effects: Arc<Mutex<Effects>>,
     /// Whether records keep answers.
     pub(crate) keeps_answers: bool,
     /// The other credentials of the client's, whose answers it may read.
@@ -54,9 +58,6 @@ pub(crate) struct ServerLink {
     /// Tells of calls that the stack does not hear of, as of those that it refuses.
     pub(crate) refusals: Option<TelemetryLayer>,
 }
-
-/// How an attempt ends.
-type End = Result<ToolOutcome, BoxError>;
 
 /// How long a call waits at least for a server that is started again.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -82,22 +83,19 @@ impl ServerLink {
         in_flight: InFlight,
         limits: Limits,
         observe: bool,
-        keys: DerivedKeys,
         records: Handle<ToolOutcome>,
     ) -> Self {
         let (outbox, gone) = (Vec::new(), false);
         let state =
             LinkState { in_flight, limits, outbox, observe, gone, up_at: None, client_left: false };
-        let state = Mutex::new(state);
-        let derived = !matches!(keys, DerivedKeys::Off);
-        let unknowns = Arc::default();
         Self {
-            state,
+            state: Mutex::new(state),
             records: CallRecords(records),
-            unknowns,
-            derived,
+            unknowns: Arc::default(),
+            derived: false,
             compares: false,
-            gives_late: !observe,
+            host_runs: false,
+            effects: Arc::default(),
             keeps_answers: true,
             others: Vec::new(),
             timeouts: None,
@@ -157,7 +155,8 @@ impl ServerLink {
     /// although it has an id runs.
     fn late_for(&self, call: &ToolCall, mcp: &McpCall, claim: Option<Claim>) -> Option<End> {
         let about = &call.parts().idempotency;
-        let may = self.gives_late
+        let may = !self.host_runs
+            && !self.lock().observe
             && about.key.is_none()
             && mcp.repeats.is_none()
             && (claim.is_some() || about.id.is_none());
@@ -313,19 +312,15 @@ impl Waiting {
             Err(_) => Err(Failure::SERVER_GONE.into()),
         }
     }
+}
 
-    fn give_up(&mut self) {
+impl Drop for Waiting {
+    fn drop(&mut self) {
         let Some(wire_id) = self.wire_id.take() else { return };
         let mut wire = self.wire.lock();
         if wire.in_flight.abandon(&wire_id).is_some() {
             wire.cancel(&wire_id);
         }
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.give_up();
     }
 }
 

@@ -251,13 +251,13 @@ impl Unknowns {
     /// Registers that the client has got the call's end, from its own record.
     pub(crate) fn received(&self, equals: &Equals) {
         let is_given = |since: &Since| since.late.as_ref().is_some_and(|it| !it.is_declared);
-        self.forget(equals.key, equals.who, is_given);
+        self.forget(equals, is_given);
     }
 
-    fn forget(&self, key: Key, who: Who, is_meant: impl Fn(&Since) -> bool) {
-        let mut all = lock(&self.calls);
-        if all.get(&(key, who)).is_some_and(is_meant) {
-            all.remove(&(key, who));
+    fn forget(&self, equals: &Equals, is_meant: impl Fn(&Since) -> bool) {
+        let (mut all, call) = (lock(&self.calls), (equals.key, equals.who));
+        if all.get(&call).is_some_and(is_meant) {
+            all.remove(&call);
         }
     }
 
@@ -270,24 +270,19 @@ impl Unknowns {
 
     /// Registers that its caller learns whether the call ran.
     pub(super) fn is_over(&self, call: &Equals, ran: bool) {
-        if ran { self.settled(call) } else { self.forget(call.key, call.who, |_| true) }
+        if ran {
+            self.tells_of(call);
+        } else {
+            self.forget(call, |_| true);
+        }
     }
 
-    /// Registers that the caller has got the end of the call, from a repeat of it.
-    pub(crate) fn settled(&self, equals: &Equals) {
-        self.tells(equals.key, equals.who);
-    }
-
-    /// Whether the caller of an equal call is to learn now that the one under the key `ran` did: it learns that once.
-    pub(super) fn tells_of(&self, equals: Key, ran: Key) -> bool {
-        self.tells(equals, Who::Known(ran))
-    }
-
-    fn tells(&self, key: Key, who: Who) -> bool {
+    /// Whether the caller of an equal call is to learn now that this one ran: it learns that once.
+    pub(super) fn tells_of(&self, ran: &Equals) -> bool {
         let (mut all, now) = (lock(&self.calls), Instant::now());
         make_room(&mut all, now);
         let settled = Since { is_settled: true, ..Since::new(now, None, Earlier::NoAnswer, "") };
-        all.insert((key, who), settled).is_none_or(|it| !it.is_settled)
+        all.insert((ran.key, ran.who), settled).is_none_or(|it| !it.is_settled)
     }
 
     /// Whether a call of this tool may have run.
@@ -319,7 +314,7 @@ impl Unknowns {
     pub(crate) async fn still(
         &self,
         mut barred: BlockedByEqual,
-        equals: &Key,
+        equals: &Equals,
         own: Option<Key>,
         store: &StoreHandle<ToolOutcome>,
     ) -> Result<Option<BlockedByEqual>, Failure> {
@@ -343,11 +338,12 @@ impl Unknowns {
             if is_open {
                 return Ok(Some(barred));
             }
-            self.forget(*equals, Who::Known(key), |since| since.late.is_none());
-            if has_run && self.tells_of(*equals, key) {
+            let over = equals.of(key);
+            self.forget(&over, |since| since.late.is_none());
+            if has_run && self.tells_of(&over) {
                 return Err(Failure::RAN_BEFORE);
             }
-            let Some(next) = self.bars(equals, own) else { return Ok(None) };
+            let Some(next) = self.bars(&equals.key, own) else { return Ok(None) };
             barred = next;
         }
     }

@@ -108,9 +108,9 @@ impl Command {
         // Of a command that was not started, the code says so.
         let is_undecided = !self.pipes.heard || has_client && self.restarts.may_happen();
         if !is_undecided {
-            proxy.on_server_gone();
+            proxy.on_server_ended(None);
         } else if self.pipes.heard {
-            proxy.on_server_crashed(Instant::now() + self.restarts.next_delay());
+            proxy.on_server_ended(Some(Instant::now() + self.restarts.next_delay()));
         }
         self.state = State::Exits { by: Instant::now() + GRACE, is_undecided };
         self.pipes.exited.and_then(|_| self.on_exit(proxy))
@@ -147,14 +147,9 @@ impl Command {
 
     /// Starts it again after this delay, if there is one.
     fn decide(&mut self, delay: Option<Duration>, proxy: &mut Proxy) {
-        if let Some(delay) = delay {
-            let at = Instant::now() + delay;
-            self.state = State::Crashed(at);
-            proxy.on_server_crashed(at);
-        } else {
-            self.state = State::Ended;
-            proxy.on_server_gone();
-        }
+        let at = delay.map(|delay| Instant::now() + delay);
+        self.state = at.map_or(State::Ended, State::Crashed);
+        proxy.on_server_ended(at);
     }
 
     /// Starts another in its place, which first gets the client's own first line.

@@ -293,7 +293,7 @@ impl<B: Backend> HttpDoor<B> {
         let known = lock(&self.guard.effects).of(tool);
         let is_named = identity.is_strong()
             || known.as_ref().is_some_and(|known| known.manifest.identity_of(arguments).is_some());
-        if is_named || self.guard.derives_keys() || !self.guard.may_change(tool) {
+        if is_named || self.guard.derives_keys || !self.guard.may_change(tool) {
             return None;
         }
         // What belongs to one request does not count, nor does the server's key.

@@ -37,7 +37,8 @@ impl EqualCalls {
     }
 
     fn noted(&self, call: Call, id: &str) {
-        self.note(Arc::new(call), id.into(), End::default());
+        let (call, id, at) = (Arc::new(call), id.into(), Instant::now());
+        lock(&self.0.table).note(CutOff { call, id, at, end: End::default() });
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Via {
     /// The session, if there is one.
     pub(crate) session: Option<Box<str>>,
     /// The key in the request's header; an error if it is no text.
-    pub(super) key: Option<Result<Box<str>, Utf8Error>>,
+    pub(crate) key: Option<Result<Box<str>, Utf8Error>>,
     /// Its connection if it has no session: it tells clients without a credential apart.
     connection: Box<str>,
     /// For how long the call had run that it joined.

@@ -4,11 +4,9 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     fmt::{self, Write as _},
-    io::Write,
-    sync::Mutex,
 };
 use tool_reliability::telemetry::TARGET;
-use tr_core::{SystemClock, WallClock as _, internal::lock, printable, rfc3339};
+use tr_core::{SystemClock, WallClock as _, printable, rfc3339};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
@@ -18,20 +16,14 @@ use tracing_subscriber::layer::{Context, Layer};
 /// The width of the longest word for an event.
 const WORD: usize = 9;
 
-/// Writes each event of interest as one line. A line that cannot be written is lost.
-#[derive(Debug)]
-pub(super) struct HumanLines<W> {
-    writer: Mutex<W>,
-    colors: bool,
+/// Says each event of interest in one line.
+pub(super) struct HumanLines<F> {
+    /// Gets each line, with its newline.
+    pub(super) say: F,
+    pub(super) colors: bool,
 }
 
-impl<W: Write + Send + 'static> HumanLines<W> {
-    pub(super) const fn new(writer: W, colors: bool) -> Self {
-        Self { writer: Mutex::new(writer), colors }
-    }
-}
-
-impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for HumanLines<W> {
+impl<S: Subscriber, F: Fn(&str) + 'static> Layer<S> for HumanLines<F> {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         if event.metadata().target() != TARGET {
             return;
@@ -39,8 +31,7 @@ impl<S: Subscriber, W: Write + Send + 'static> Layer<S> for HumanLines<W> {
         let mut said = Said::default();
         event.record(&mut said);
         if let Some(line) = line(SystemClock.unix_ms(), &said, self.colors) {
-            let mut writer = lock(&self.writer);
-            let _ = writer.write_all(line.as_bytes()).and_then(|()| writer.flush());
+            (self.say)(&line);
         }
     }
 }

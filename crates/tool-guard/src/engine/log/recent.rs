@@ -1,10 +1,6 @@
 //! The last events, as lines for people; one that comes again and again is one.
 use serde_json::{Value, json};
-use std::{
-    collections::VecDeque,
-    io::{self, Write},
-    sync::Mutex,
-};
+use std::{collections::VecDeque, sync::Mutex};
 use tr_core::{SystemClock, WallClock as _, internal::lock};
 
 /// How many are kept.
@@ -13,28 +9,18 @@ const MOST: usize = 20;
 /// Of this process, as what is logged is.
 static LINES: Mutex<VecDeque<(u64, String, u32)>> = Mutex::new(VecDeque::new());
 
-/// Keeps each line that is written to it.
-#[derive(Debug)]
-pub(super) struct Recent;
-
-impl Write for Recent {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut lines = lock(&LINES);
-        let text = String::from_utf8_lossy(line).trim_end().to_owned();
-        let again = lines.back().filter(|(_, last, _)| what(last) == what(&text));
-        let times = again.map_or(1, |(_, _, times)| times + 1);
-        if times > 1 {
-            lines.pop_back();
-        } else if lines.len() == MOST {
-            lines.pop_front();
-        }
-        lines.push_back((SystemClock.unix_ms(), text, times));
-        Ok(line.len())
+/// Keeps a line.
+pub(super) fn keep(line: &str) {
+    let mut lines = lock(&LINES);
+    let text = line.trim_end().to_owned();
+    let again = lines.back().filter(|(_, last, _)| what(last) == what(&text));
+    let times = again.map_or(1, |(_, _, times)| times + 1);
+    if times > 1 {
+        lines.pop_back();
+    } else if lines.len() == MOST {
+        lines.pop_front();
     }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    lines.push_back((SystemClock.unix_ms(), text, times));
 }
 
 /// A line without its time, with which it begins, and without how long the call took, with which it ends.

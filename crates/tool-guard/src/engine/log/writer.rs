@@ -48,9 +48,16 @@ pub(super) fn start(mut out: impl Write + Send + 'static) -> io::Result<(Lines, 
     Ok((lines.clone(), Written(lines, end)))
 }
 
+impl Lines {
+    /// Has a line written; it is lost if too many wait.
+    pub(super) fn send(&self, line: &[u8]) {
+        let _ = self.0.try_send(line.to_vec());
+    }
+}
+
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let _ = self.0.try_send(line.to_vec());
+        self.send(line);
         Ok(line.len())
     }
 

@@ -72,7 +72,7 @@ impl Proxy {
             None if message.is_response() => self.on_answer(line, message),
             Some("notifications/progress") => self.on_progress(line, message),
             Some(LIST_CHANGED) => {
-                lock(&self.effects).forget();
+                lock(&self.wire.effects).forget();
                 self.pass_to_client(line);
             }
             Some(method) => {
@@ -145,7 +145,7 @@ impl Proxy {
         }
         let Line::One(message) = jsonrpc::read(part) else { return };
         match (message.method.as_deref(), message.token()) {
-            (Some(LIST_CHANGED), _) => lock(&self.effects).forget(),
+            (Some(LIST_CHANGED), _) => lock(&self.wire.effects).forget(),
             (None, Some(id)) if message.is_response() => {
                 drop(self.on_others_answer(&id, &message));
             }
@@ -158,7 +158,7 @@ impl Proxy {
     fn on_others_answer(&mut self, id: &Token, message: &Message<'_>) -> Option<Open> {
         let open = self.requests.open.remove(id)?;
         if let Some(result) = message.result.filter(|_| open.is_list) {
-            lock(&self.effects).learn(result);
+            lock(&self.wire.effects).learn(result);
         }
         Some(open)
     }
@@ -326,11 +326,19 @@ impl Proxy {
         true
     }
 
-    /// Answers what waits for the server, which has crashed and should be up again at `up_at`. What is safe to
-    /// repeat is repeated then.
-    pub(crate) fn on_server_crashed(&mut self, up_at: Instant) {
-        self.wire.lock().up_at = Some(up_at);
-        self.end_all();
+    /// Answers everything that waits for the server, which has ended for good, or has crashed and should be up again at
+    /// `up_at`. What is safe to repeat is repeated then.
+    pub(crate) fn on_server_ended(&mut self, up_at: Option<Instant>) {
+        let mut wire = self.wire.lock();
+        wire.gone |= up_at.is_none();
+        wire.up_at = up_at;
+        wire.in_flight.server_gone(|| match up_at {
+            Some(_) => Failure::SERVER_CRASHED,
+            None => Failure::SERVER_GONE,
+        });
+        drop(wire);
+        self.to_server.clear();
+        self.close_requests();
     }
 
     /// Notes that the server is up again, and sends the client `tools/list_changed`, as its tools may differ.
@@ -341,30 +349,10 @@ impl Proxy {
         self.to_client.line(line.as_bytes());
     }
 
-    /// Answers everything that waits for the server, which has ended.
-    pub(crate) fn on_server_gone(&mut self) {
-        let mut wire = self.wire.lock();
-        (wire.gone, wire.up_at) = (true, None);
-        drop(wire);
-        self.end_all();
-    }
-
-    fn end_all(&mut self) {
-        let mut wire = self.wire.lock();
-        let is_back_soon = wire.up_at.is_some();
-        wire.in_flight.server_gone(|| match is_back_soon {
-            true => Failure::SERVER_CRASHED,
-            false => Failure::SERVER_GONE,
-        });
-        drop(wire);
-        self.to_server.clear();
-        self.close_requests();
-    }
-
     /// The host says what a tool does.
     pub(crate) fn learn(&self, tool: &str, effect: Option<Effect>) {
         let said = effect.filter(|effect| *effect != Effect::Mutating);
-        lock(&self.effects).list(tool.into(), said, effect == Some(Effect::Mutating));
+        lock(&self.wire.effects).list(tool.into(), said, effect == Some(Effect::Mutating));
     }
 
     /// The host has made the call, with this result.
@@ -374,7 +362,7 @@ impl Proxy {
 
     /// Whether the answers of this tool show how calls of others ended.
     pub(crate) fn is_asked_about_others(&self, tool: &str) -> bool {
-        self.mode == Mode::Enforce && !lock(&self.effects).declared.checked_by(tool).is_empty()
+        self.mode == Mode::Enforce && !lock(&self.wire.effects).declared.checked_by(tool).is_empty()
     }
 
     /// The host has made a call of such a tool with these params, which began then, with this result.
@@ -383,9 +371,9 @@ impl Proxy {
         (tool, params, begun): (Box<str>, Json, u64),
         result: Box<RawValue>,
     ) {
-        let asked = lock(&self.effects).declared.checked_by(&tool);
+        let asked = lock(&self.wire.effects).declared.checked_by(&tool);
         let seen = Seen { params, begun, result };
-        self.calls.go_on(self.asker().seen(asked, self.server.clone(), seen));
+        self.calls.go_on(self.wire.clone().settle_shown(asked, self.server.clone(), seen));
     }
 
     /// The host waits for the call no longer.

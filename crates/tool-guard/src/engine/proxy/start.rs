@@ -1,7 +1,6 @@
 //! The start of a call: its identity, the calls that block it, and its record.
 use super::{Finished, Proxy};
 use crate::engine::{
-    asking::Asker,
     check::Checked,
     equal_calls::{Call, Uncut, equals, own_id},
     failure::Failure,
@@ -10,27 +9,20 @@ use crate::engine::{
     options::Mode,
     request::Request,
     server_key,
+    settling::End,
     tool::ServerLink,
     unknown_records::{self, ALIKE},
     unknowns::{BlockedByEqual, Trace},
     warnings::Repeatable,
 };
+use futures_util::future::BoxFuture;
 use serde_json::Value;
-use std::{
-    fmt::Write as _,
-    future::{Future, ready},
-    pin::Pin,
-    process,
-    sync::Arc,
-};
+use std::{fmt::Write as _, future::ready, process, sync::Arc};
 use tower::{Layer as _, ServiceExt, service_fn};
 use tr_core::{
     BoxError, CallParts, DefaultPolicy, Effect, RequestPolicy, RetryOverride, ToolCall,
-    ToolOutcome, call::Attachment, canonical::Digest, internal::lock, printable,
+    call::Attachment, canonical::Digest, internal::lock, printable,
 };
-
-type End = Result<ToolOutcome, BoxError>;
-type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// How much of a param's value a record shows, in characters.
 const SHOWN: usize = 200;
@@ -45,8 +37,10 @@ impl Proxy {
         parts.request_id = Some(mcp.id.to_string().into());
         parts.idempotency.continues = continues;
         parts.trace.traceparent = traceparent;
-        parts.retry =
-            self.host_runs.then(|| RetryOverride { attempts: Some(1), ..RetryOverride::default() });
+        parts.retry = self
+            .wire
+            .host_runs
+            .then(|| RetryOverride { attempts: Some(1), ..RetryOverride::default() });
         self.watching.attribute(&mut parts, &said);
         if let Some(client) = said.client {
             self.know_client(client);
@@ -59,7 +53,7 @@ impl Proxy {
         let effect = DefaultPolicy.effect(&call);
         // A host makes its calls itself.
         let is_guarded = effect == Effect::Mutating && self.mode == Mode::Enforce;
-        let is_ours = is_guarded && !self.host_runs;
+        let is_ours = is_guarded && !self.wire.host_runs;
         let uncut = if is_ours { self.among_equals(&call, &identity) } else { None };
         if let Some(uncut) = &uncut {
             identity.give(uncut.id());
@@ -90,11 +84,11 @@ impl Proxy {
             equals: digests.map(|[exact, alike]| {
                 let owner = self.client.owner(call.parts().idempotency.continues);
                 let key = self.client.equals(&call, alike);
-                self.wire.unknowns.equals(key, own, (&owner, self.client.credential()), exact)
+                self.wire.unknowns.equals(key, own, (&owner, self.client.via.credential), exact)
             }),
-            is_of_caller: self.client.is_over_http(),
+            is_of_caller: self.client.is_over_http,
             late: call.manifest().and_then(|tool| tool.late).filter(|_| !is_keyed),
-            joined: self.client.joined().or_else(|| uncut.as_ref()?.joined),
+            joined: self.client.via.joined.or_else(|| uncut.as_ref()?.joined),
         };
         let mut mcp = Arc::new(mcp);
         call.parts_mut().attachment = Attachment::new(mcp.clone());
@@ -115,17 +109,17 @@ impl Proxy {
         }
         // A caller that gives it a key of its own declares that it is intended. A host that runs its tools may
         // have been forbidden to make the earlier call.
-        let is_harmful = lock(&self.effects).is_harmful(&tool);
+        let is_harmful = lock(&self.wire.effects).is_harmful(&tool);
         let is_declared = || call.parts().effect_declared || is_harmful;
-        let may_bar = !is_keyed && (!self.host_runs || is_declared());
+        let may_bar = !is_keyed && (!self.wire.host_runs || is_declared());
         let barring = mcp.trace.equals.filter(|_| self.mode == Mode::Enforce && may_bar);
-        let bars = barring.and_then(|it| Some((it.key, self.wire.unknowns.bars(&it.key, own)?)));
+        let bars = barring.and_then(|it| Some((it, self.wire.unknowns.bars(&it.key, own)?)));
         // A call of another credential may have its id.
-        let named = own.filter(|_| call.is_identified() || self.client.is_over_http());
+        let named = own.filter(|_| call.is_identified() || self.client.is_over_http);
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
-        let asker = mcp.checked.is_some().then(|| self.asker());
+        let is_checked = mcp.checked.is_some();
         let is_in_conversation = self.client.is_in_conversation(&call);
-        let in_the_way = self.client.in_the_way().filter(|_| self.mode == Mode::Enforce);
+        let in_the_way = self.client.via.in_the_way.filter(|_| self.mode == Mode::Enforce);
         let run = async move {
             // While it runs, equal calls may join it.
             let _uncut = uncut;
@@ -139,8 +133,7 @@ impl Proxy {
             let compares = barring.is_some() && is_in_conversation && matches!(barred, Ok(None));
             let session = identity::session_of_equals(&call).filter(|_| compares);
             if let (Some(store), Some(session), Some(digests)) = (store, session, digests) {
-                let learns =
-                    |ran| mcp.trace.equals.is_some_and(|it| wire.unknowns.tells_of(it.key, ran));
+                let learns = |ran| barring.is_some_and(|it| wire.unknowns.tells_of(&it.of(ran)));
                 barred = unknown_records::in_store(&store, &call, session, digests, learns).await;
             }
             let mut again = None;
@@ -148,7 +141,7 @@ impl Proxy {
                 Ok(Some(barred)) => {
                     let barred = if is_harmful { barred } else { barred.of(&call) };
                     barred.log(call.parts().tool.full_name());
-                    again = asker.as_ref().map(|_| (call.clone(), stack.clone()));
+                    again = is_checked.then(|| (call.clone(), stack.clone()));
                     refused(&wire, call, barred.into()).await
                 }
                 Ok(None) => {
@@ -160,7 +153,7 @@ impl Proxy {
                         server_key::put(&mut mcp, &mut call, record.as_ref());
                     }
                     mcp.checked.iter().for_each(|it| wire.unknowns.made.begin(it));
-                    again = asker.as_ref().map(|_| (call.clone(), stack.clone()));
+                    again = is_checked.then(|| (call.clone(), stack.clone()));
                     match named {
                         Some(key) => identified::run(&wire, key, (call, record), stack).await,
                         None => stack.oneshot(call).await,
@@ -169,8 +162,8 @@ impl Proxy {
                 Err(why) => refused(&wire, call, why.into()).await,
             };
             server_key::settle(&wire, &mcp, &mut end).await;
-            if let Some((asker, (call, stack))) = asker.zip(again) {
-                end = match asker.ended(&mcp, end).await {
+            if let Some((call, stack)) = again {
+                end = match wire.asked_end(&mcp, end).await {
                     Some(end) => end,
                     None => stack.oneshot(call).await,
                 };
@@ -188,12 +181,6 @@ impl Proxy {
         self.wire.lock().know_client(&name);
         self.watching.know_client(&name);
         self.client_name = Some(name);
-    }
-
-    /// Asks about this client's calls.
-    pub(super) fn asker(&self) -> Asker {
-        let (link, effects) = (self.wire.clone(), self.effects.clone());
-        Asker { link, effects, host_runs: self.host_runs }
     }
 
     /// The client has left: nothing is asked in its name any more.
@@ -228,7 +215,7 @@ impl Proxy {
     /// The call with what is known of its tool. A key is its caller's promise that it must not be made twice, whatever
     /// the server says of the tool.
     fn declared(&self, mut call: ToolCall, tool: &str, is_keyed: bool) -> ToolCall {
-        let effects = lock(&self.effects);
+        let effects = lock(&self.wire.effects);
         let known = effects.of(tool);
         let undeclared = effects.undeclared(tool);
         drop(effects);
@@ -248,7 +235,7 @@ impl Proxy {
 
     /// The place of a call without an id among equal ones of its connection. Over HTTP, its door has found it.
     fn among_equals(&self, call: &ToolCall, identity: &Identity) -> Option<Uncut> {
-        if identity.is_named() || self.client.is_over_http() || self.wire.derived {
+        if identity.is_named() || self.client.is_over_http || self.wire.derived {
             return None;
         }
         let parts = call.parts();
@@ -272,7 +259,7 @@ impl Proxy {
 }
 
 /// Refuses a call without the stack, so that spans, metrics and log have it all the same.
-fn refused(wire: &ServerLink, call: ToolCall, why: BoxError) -> BoxFuture<End> {
+fn refused(wire: &ServerLink, call: ToolCall, why: BoxError) -> BoxFuture<'static, End> {
     let Some(refusals) = &wire.refusals else { return Box::pin(ready(Err(why))) };
     let mut why = Some(why);
     let refusal = service_fn(move |_: ToolCall| ready(Err(why.take().expect("one call"))));

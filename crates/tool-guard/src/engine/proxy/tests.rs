@@ -49,9 +49,9 @@ impl Bench {
             setup::live(config, keys, loopguard::Mode::Strict, records, &told, |it| it).unwrap();
         let (records, breakers) = (live.stack().records(), live.stack().breakers().clone());
         let watches = mode.rollout().is_some();
-        let wire = Arc::new(ServerLink::new(in_flight, limits, watches, keys, records.clone()));
+        let wire = Arc::new(ServerLink::new(in_flight, limits, watches, records.clone()));
         let stack = live.stack().service(ServerTool(wire.clone()));
-        let proxy = Proxy::new(mode, wire, stack, Client::default(), Arc::default());
+        let proxy = Proxy::new(mode, wire, stack, Client::default());
         Self { proxy, records, breakers, begun: Instant::now() }
     }
 
@@ -137,7 +137,7 @@ async fn what_follows_a_line_that_never_ended_is_a_line_of_its_own() {
     let mut bench = Bench::new(Mode::Enforce);
     bench.client(call("1", "pay").as_bytes());
     bench.server(b"{\"id\":1,\"resu");
-    bench.proxy.on_server_gone();
+    bench.proxy.on_server_ended(None);
     bench.settle().await;
     let said = bench.client_gets();
     let (torn, answer) = said.split_once('\n').unwrap();
@@ -386,7 +386,7 @@ async fn a_result_of_the_guard_s_own_names_its_type_where_the_protocol_wants_it(
         let mut bench = Bench::new(Mode::Enforce);
         bench.client(line.as_bytes());
         bench.settle().await;
-        bench.proxy.on_server_gone();
+        bench.proxy.on_server_ended(None);
         bench.settle().await;
         let said: serde_json::Value = serde_json::from_str(&bench.client_gets()).unwrap();
         assert_eq!(said["result"]["isError"], true, "{said}");

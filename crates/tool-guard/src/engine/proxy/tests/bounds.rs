@@ -45,18 +45,18 @@ async fn one_request_too_many_passes_and_is_not_remembered() {
     bench.list();
     assert_eq!(bench.proxy.requests.room(), 0);
     assert!(!bench.proxy.requests.open.contains_key(&Token::Text("list".into())));
-    assert!(lock(&bench.proxy.effects).of("read").is_none());
+    assert!(lock(&bench.proxy.wire.effects).of("read").is_none());
 
     bench.client(ping(MAX_REQUESTS).as_bytes());
     assert_eq!(bench.server_gets(), ping(MAX_REQUESTS), "it passes nevertheless");
     bench.server(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n");
     assert_eq!(bench.client_gets(), "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n");
     bench.list();
-    assert!(lock(&bench.proxy.effects).of("read").is_some(), "there was room for one");
+    assert!(lock(&bench.proxy.wire.effects).of("read").is_some(), "there was room for one");
 
     bench.client(ping(7).as_bytes());
     bench.client(ping(MAX_REQUESTS).as_bytes());
-    bench.proxy.on_server_gone();
+    bench.proxy.on_server_ended(None);
     let said = bench.client_gets();
     assert_eq!(said.lines().count(), MAX_REQUESTS);
     assert!(said.contains("Connection closed: the MCP server has ended"));

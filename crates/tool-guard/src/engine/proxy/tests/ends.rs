@@ -9,7 +9,7 @@ async fn calls_after_the_server_s_end_are_answered_on_the_spot() {
     bench.list();
     bench.client(keyed("1").as_bytes());
     bench.settle().await;
-    bench.proxy.on_server_gone();
+    bench.proxy.on_server_ended(None);
     bench.settle().await;
     assert!(bench.client_gets().contains("may have run"));
     let begun = Instant::now();
@@ -74,7 +74,7 @@ async fn no_attempt_follows_the_server_s_end() {
     bench.list();
     bench.client(call("1", "read").as_bytes());
     bench.settle().await;
-    bench.proxy.on_server_gone();
+    bench.proxy.on_server_ended(None);
     bench.settle().await;
     let said = bench.client_gets();
     assert!(said.contains("ended before it answered") && said.contains("server_gone"), "{said}");
@@ -212,7 +212,7 @@ async fn requests_in_a_batch_are_answered_when_the_server_ends_and_after() {
     assert_eq!(bench.server_gets(), batch(1));
     bench.server(b"[{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"tools\":[]}}]\n");
     bench.client_gets();
-    bench.proxy.on_server_gone();
+    bench.proxy.on_server_ended(None);
     let said = bench.client_gets();
     assert!(said.starts_with("{\"jsonrpc\":\"2.0\",\"id\":1,\"error\""), "{said}");
     assert_eq!(said.lines().count(), 1, "the other was answered: {said}");

@@ -235,7 +235,7 @@ async fn run(events: Vec<Event>) {
             }
             Event::Pass { ms } => tokio::time::advance(Duration::from_millis(ms)).await,
             Event::Gone => {
-                bench.proxy.on_server_gone();
+                bench.proxy.on_server_ended(None);
                 world.unsent.clear();
             }
         }

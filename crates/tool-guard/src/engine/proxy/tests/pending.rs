@@ -121,6 +121,6 @@ async fn what_a_batch_says_of_the_tools_is_heard_and_the_batch_passes_whole() {
     assert!(is_tried_again(&mut bench).await);
     // It is answered, and not once more when the server ends.
     bench.client_gets();
-    bench.proxy.on_server_gone();
+    bench.proxy.on_server_ended(None);
     assert!(!bench.client_gets().contains("\"list\""));
 }

@@ -104,7 +104,7 @@ async fn a_renamed_request_is_cancelled_and_closed_under_its_ids() {
     assert_eq!(bench.records.records()[0].state, RecordState::Unknown);
 
     bench.client(PING.as_bytes());
-    bench.proxy.on_server_gone();
+    bench.proxy.on_server_ended(None);
     let said = bench.client_gets();
     assert!(said.contains("\"id\":1,") && said.contains("Connection closed"), "{said}");
 }
