@@ -98,7 +98,7 @@ impl Posts {
             ..Post::default()
         };
         if let Some(gone) = &self.gone {
-            post.heard.push_back(ServerEvent::Failed(gone.before()));
+            post.heard.push_back(ServerEvent::Failed(gone.failure(true)));
             self.posts.insert(number, post);
             return number;
         }
@@ -132,11 +132,10 @@ impl Posts {
     /// Listens to what answers no post; who listened before hears nothing more.
     pub(super) fn listen(&mut self) -> u64 {
         self.last += 1;
-        let mut post = Post { from: self.queued, is_listener: true, ..Post::default() };
+        let mut post = Post { from: self.queued, ..Post::default() };
         if let Some(before) = self.listener.replace(self.last)
             && let Some(before) = self.posts.get_mut(&before)
         {
-            before.is_listener = false;
             // What it did not take is for the next one.
             (post.heard, post.bytes) = (take(&mut before.heard), take(&mut before.bytes));
             before.wake();
@@ -155,7 +154,7 @@ impl Posts {
             self.unread -= size;
             return Some(Some(heard));
         }
-        let is_over = post.open == 0 && !post.is_listener;
+        let is_over = post.open == 0 && self.listener != Some(number);
         if is_over || self.gone.is_some() {
             return Some(None);
         }
@@ -167,12 +166,12 @@ impl Posts {
     pub(super) fn close(&mut self, number: u64) {
         let Some(post) = self.posts.remove(&number) else { return };
         self.unread -= post.bytes;
-        self.listener.take_if(|listener| *listener == number);
+        let was_listener = self.listener.take_if(|listener| *listener == number).is_some();
         if self.sharing == Sharing::Session {
             // A message that its stream did not take is for the next one.
             for heard in post.heard {
                 if let ServerEvent::Message { line, .. } = heard
-                    && post.is_listener
+                    && was_listener
                 {
                     self.keep(&line);
                 }
@@ -231,8 +230,7 @@ impl Posts {
         for post in self.posts.values_mut() {
             for _ in 0..take(&mut post.open).min(1) {
                 let is_unsent = post.from >= self.written;
-                let failure = if is_unsent { gone.before() } else { gone.failure() };
-                post.heard.push_back(ServerEvent::Failed(failure));
+                post.heard.push_back(ServerEvent::Failed(gone.failure(is_unsent)));
             }
             post.wake();
         }
@@ -260,7 +258,6 @@ struct Post {
     /// Where its line begins, in what was queued for the server.
     from: u64,
     is_mutating: bool,
-    is_listener: bool,
     /// Its client has cancelled it, and only its late answer is of interest.
     is_cancelled: bool,
     /// Whether its client is there.
@@ -290,21 +287,15 @@ pub(super) enum Gone {
 }
 
 impl Gone {
-    pub(super) fn failure(&self) -> Failure {
-        match self {
-            Self::NotStarted(_) => self.before(),
-            Self::Ended => Failure::SERVER_GONE,
-        }
-    }
-
-    /// The failure of what the server never read.
-    pub(super) fn before(&self) -> Failure {
+    /// The failure of a request; of one that is unsent, the server has read nothing.
+    fn failure(&self, is_unsent: bool) -> Failure {
         match self {
             Self::NotStarted(why) => {
                 let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::Permanent);
                 Failure::said(why.to_string(), facts)
             }
-            Self::Ended => Failure::SERVER_GONE_BEFORE,
+            Self::Ended if is_unsent => Failure::SERVER_GONE_BEFORE,
+            Self::Ended => Failure::SERVER_GONE,
         }
     }
 }
