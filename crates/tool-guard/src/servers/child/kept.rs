@@ -8,14 +8,14 @@ use crate::{
     front::{body::Answered, events::body_of},
 };
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, task::AtomicWaker};
 use http_body_util::BodyExt as _;
 use hyper::header::CONTENT_LENGTH;
 use std::{
     future::poll_fn,
     pin::Pin,
     sync::{Arc, Mutex},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 use tokio::time::{Instant, sleep_until};
 use tr_core::{BoxError, internal::lock};
@@ -35,8 +35,8 @@ struct State {
     readers: u64,
     /// Since when no client reads it.
     unread_since: Instant,
-    to_read: Option<Waker>,
-    to_write: Option<Waker>,
+    to_read: AtomicWaker,
+    to_write: AtomicWaker,
     call: Call,
     presence: Presence,
 }
@@ -57,8 +57,8 @@ impl Kept {
             reader: None,
             readers: 0,
             unread_since: Instant::now(),
-            to_read: None,
-            to_write: None,
+            to_read: AtomicWaker::new(),
+            to_write: AtomicWaker::new(),
             call: Call::None,
             presence: Presence::default(),
         })))
@@ -113,7 +113,7 @@ impl Kept {
         let mut state = lock(&self.0);
         let read = state.reader.map(|(_, number)| number);
         state.replay.push(event, read, Instant::now().into_std());
-        state.wake_reader();
+        state.to_read.wake();
     }
 
     /// The events after this one, and those that follow; who read it before gets no more.
@@ -126,7 +126,7 @@ impl Kept {
             Call::Cut(cut) => cut.withdraw().map_or(Call::None, Call::Waits),
             call => call,
         };
-        state.wake_reader();
+        state.to_read.wake();
         Read { kept: self.clone(), reader: state.readers }
     }
 
@@ -155,10 +155,10 @@ impl Kept {
     /// Waits until the client has taken enough.
     async fn has_room(&self) {
         poll_fn(|cx| {
-            let mut state = lock(&self.0);
+            let state = lock(&self.0);
             match state.reader {
                 Some((_, number)) if state.replay.unread(number) >= MAX_BYTES => {
-                    state.to_write = Some(cx.waker().clone());
+                    state.to_write.register(cx.waker());
                     Poll::Pending
                 }
                 _ => Poll::Ready(()),
@@ -194,13 +194,7 @@ impl State {
 
     fn end(&mut self) {
         self.replay.ended = true;
-        self.wake_reader();
-    }
-
-    fn wake_reader(&mut self) {
-        if let Some(waker) = self.to_read.take() {
-            waker.wake();
-        }
+        self.to_read.wake();
     }
 }
 
@@ -227,13 +221,11 @@ impl Stream for Read {
                 if state.replay.after(number + 1) == Next::End {
                     state.receive();
                 }
-                if let Some(waker) = state.to_write.take() {
-                    waker.wake();
-                }
+                state.to_write.wake();
                 Poll::Ready(Some(Ok(bytes)))
             }
             Next::Nothing => {
-                state.to_read = Some(cx.waker().clone());
+                state.to_read.register(cx.waker());
                 Poll::Pending
             }
             Next::End => {
@@ -259,9 +251,7 @@ impl Drop for Read {
                 call => call,
             };
             state.unread_since = Instant::now();
-            if let Some(waker) = state.to_write.take() {
-                waker.wake();
-            }
+            state.to_write.wake();
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     wire::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, cancellation},
 };
 use bytes::{Bytes, BytesMut};
+use futures_util::task::AtomicWaker;
 use hyper::{Response, StatusCode};
 use std::{
     collections::{HashMap, VecDeque},
@@ -138,7 +139,7 @@ impl Posts {
         {
             // What it did not take is for the next one.
             (post.heard, post.bytes) = (take(&mut before.heard), take(&mut before.bytes));
-            before.wake();
+            before.waker.wake();
         }
         self.posts.insert(self.last, post);
         self.give_kept(self.last);
@@ -158,7 +159,7 @@ impl Posts {
         if is_over || self.gone.is_some() {
             return Some(None);
         }
-        post.waker = Some(waker.clone());
+        post.waker.register(waker);
         None
     }
 
@@ -205,7 +206,7 @@ impl Posts {
                 && let Some(post) = &mut post
             {
                 post.open -= 1;
-                post.wake();
+                post.waker.wake();
             }
         }
     }
@@ -232,7 +233,7 @@ impl Posts {
                 let is_unsent = post.from >= self.written;
                 post.heard.push_back(ServerEvent::Failed(gone.failure(is_unsent)));
             }
-            post.wake();
+            post.waker.wake();
         }
         self.waiting.drain(..).for_each(Waker::wake);
     }
@@ -252,7 +253,7 @@ impl Posts {
 struct Post {
     heard: VecDeque<ServerEvent>,
     bytes: usize,
-    waker: Option<Waker>,
+    waker: AtomicWaker,
     /// How many of its requests are not answered.
     open: usize,
     /// Where its line begins, in what was queued for the server.
@@ -268,12 +269,6 @@ impl Post {
     /// Whether its client waits for answers.
     const fn is_waited_for(&self) -> bool {
         self.open > 0 && !self.is_cancelled
-    }
-
-    fn wake(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
     }
 }
 
