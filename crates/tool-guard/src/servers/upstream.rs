@@ -7,20 +7,16 @@ mod http;
 mod posting;
 mod preflight;
 
+use self::faults::{About, Fault, Kind, failure};
 pub(crate) use self::{body::Events, faults::is_protocol_refusal, http::Upstream};
-use self::{
-    faults::{About, Fault, Kind, failure},
-    posting::HttpPost,
-};
 use crate::{
     engine::{
         failure::Failure,
-        server_event::{EventStream, Posted, ServerEvent},
+        server_event::{EventStream, Posted},
     },
     wire::http_names::SESSION,
 };
 use bytes::Bytes;
-use futures_util::Stream;
 use hyper::{HeaderMap, Method, Request, Response, Uri, body::Incoming, http::request::Parts};
 use std::sync::{Arc, atomic::AtomicBool};
 use tokio::time::Instant;
@@ -31,17 +27,6 @@ impl Upstream {
     pub(crate) fn post(self: &Arc<Self>, uri: Option<Uri>, posted: Posted) -> EventStream {
         let is_sent = Arc::<AtomicBool>::default();
         EventStream::of(self.events(uri, posted, is_sent.clone()), is_sent)
-    }
-
-    /// The same; `is_sent` becomes true when the first byte may leave.
-    pub(crate) fn events(
-        self: &Arc<Self>,
-        uri: Option<Uri>,
-        posted: Posted,
-        is_sent: Arc<AtomicBool>,
-    ) -> impl Stream<Item = ServerEvent> + Send + use<> {
-        let uri = uri.unwrap_or_else(|| self.url().clone());
-        HttpPost::new(self.clone(), uri, posted, is_sent).events()
     }
 
     /// A request to the endpoint.

@@ -49,7 +49,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A posted message.
-pub(super) struct HttpPost {
+struct HttpPost {
     server: Arc<Upstream>,
     uri: Uri,
     /// The client's own headers.
@@ -80,16 +80,17 @@ enum Stage {
     Done,
 }
 
-impl HttpPost {
-    pub(super) fn new(
-        server: Arc<Upstream>,
-        uri: Uri,
+impl Upstream {
+    /// Posts a message, at this address of the server's; `is_sent` becomes true when the first byte may leave.
+    pub(crate) fn events(
+        self: &Arc<Self>,
+        uri: Option<Uri>,
         posted: Posted,
         is_sent: Arc<AtomicBool>,
-    ) -> Self {
-        let Posted { headers, body, attempt } = posted;
-        let of_client = headers;
-        let headers = server.take(&of_client);
+    ) -> impl Stream<Item = ServerEvent> + Send + use<> {
+        let Posted { headers: of_client, body, attempt } = posted;
+        let (server, headers) = (self.clone(), self.take(&of_client));
+        let uri = uri.unwrap_or_else(|| self.url().clone());
         let (kind, asks) = match attempt {
             Some(sent) => {
                 let kind = if sent.is_mutating { Kind::Mutating } else { Kind::Read };
@@ -97,7 +98,7 @@ impl HttpPost {
             }
             None => (Kind::Message, Asks::of(&body)),
         };
-        Self {
+        let post = HttpPost {
             peer: server.alive.peer(uri.query(), &headers),
             uri,
             is_modern: is_modern(&headers),
@@ -114,14 +115,12 @@ impl HttpPost {
             last_id: None,
             retry: None,
             silent: 0,
-        }
+        };
+        stream::unfold(post, |mut it| async move { Some((it.next().await?, it)) })
     }
+}
 
-    /// All that is heard.
-    pub(super) fn events(self) -> impl Stream<Item = ServerEvent> + Send {
-        stream::unfold(self, |mut it| async move { Some((it.next().await?, it)) })
-    }
-
+impl HttpPost {
     /// What is heard next; `None` if nothing more can come.
     async fn next(&mut self) -> Option<ServerEvent> {
         loop {
