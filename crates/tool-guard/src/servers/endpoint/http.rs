@@ -63,18 +63,12 @@ impl HttpTool {
         Ok(Arc::new(Self { client, url, method, headers }))
     }
 
-    pub(super) fn call(
-        self: &Arc<Self>,
-        call: ToolCall,
-    ) -> impl Future<Output = Result<ToolOutcome, BoxError>> + Send + use<> {
-        let tool = self.clone();
-        async move {
-            let request = tool.request(&call).map_err(NotSent::new)?;
-            match tool.client.request(request).await {
-                Err(error) if was_not_sent(&error) => Err(NotSent::new(error).into()),
-                Err(error) => Err(error.into()),
-                Ok(response) => answer(response, &call).await,
-            }
+    pub(super) async fn call(self: Arc<Self>, call: ToolCall) -> Result<ToolOutcome, BoxError> {
+        let request = self.request(&call).map_err(NotSent::new)?;
+        match self.client.request(request).await {
+            Err(error) if was_not_sent(&error) => Err(NotSent::new(error).into()),
+            Err(error) => Err(error.into()),
+            Ok(response) => answer(response, &call).await,
         }
     }
 
