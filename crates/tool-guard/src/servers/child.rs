@@ -157,11 +157,8 @@ impl Children {
             return full(&asked.id, WHY, wait);
         }
         let mut random = [0; 16];
-        let connection = match getrandom::fill(&mut random) {
-            Ok(()) => self.start(Sharing::Session),
-            Err(error) => Err(io::Error::other(error)),
-        };
-        let connection = match connection {
+        let filled = getrandom::fill(&mut random).map_err(io::Error::other);
+        let connection = match filled.and_then(|()| self.start(Sharing::Session)) {
             Ok(connection) => connection,
             Err(error) => return not_started(&asked.id, &error),
         };
