@@ -9,14 +9,11 @@ use crate::{
         out::Unwritten,
         proxy::Proxy,
     },
-    wire::{
-        lines::{Item, LineReader, Lines},
-        until::until,
-    },
+    wire::lines::{Item, LineReader, Lines},
 };
 use anyhow::Context as _;
 use bytes::Buf as _;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::OptionFuture};
 use std::{
     future::{Future as _, poll_fn},
     io,
@@ -26,7 +23,11 @@ use std::{
     task::Poll,
     time::Duration,
 };
-use tokio::{io::AsyncWriteExt as _, task::JoinHandle, time::Instant};
+use tokio::{
+    io::AsyncWriteExt as _,
+    task::JoinHandle,
+    time::{Instant, sleep_until},
+};
 
 /// The number of passes of the loop between two checks for attempts that have been overdue for long.
 const BETWEEN_LOOKS: u32 = 256;
@@ -146,7 +147,7 @@ impl<S: Server> Pump<S> {
                     }
                 },
                 () = proxy.sweeper.round() => {}
-                () = until(wake), if wake.is_some() => {}
+                Some(()) = OptionFuture::from(wake.map(sleep_until)) => {}
                 signal = &mut signal => {
                     self.server.end().await;
                     let signal = signal.unwrap_or_else(|error| resume_unwind(error.into_panic()));

@@ -18,14 +18,14 @@ use crate::{
         jsonrpc::{self, Line, Token, error_code, string},
         params::cancelled,
         scan::answered,
-        until::until,
     },
 };
 use bytes::Bytes;
+use futures_util::future::OptionFuture;
 use hyper::{Method, Response, header::HeaderValue};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tr_core::{FailureInfo, Ran, Verdict};
 
 /// How long messages wait for a sign that `notifications/initialized` has reached the server.
@@ -184,11 +184,11 @@ impl Remote {
 
     /// What is heard next, and of what.
     pub(super) async fn heard(&mut self) -> (Open, Option<ServerEvent>) {
-        let deadline = self.held.as_ref().map(|held| held.until);
+        let deadline = self.held.as_ref().map(|held| sleep_until(held.until));
         let (at, heard) = tokio::select! {
             biased;
             found = next_of(&mut self.open, |(_, hearing)| hearing) => found,
-            () = until(deadline), if deadline.is_some() => {
+            Some(()) = OptionFuture::from(deadline) => {
                 if self.is_held_by(Kind::BeginsAgain) {
                     self.forget(Kind::BeginsAgain);
                     self.lose();
