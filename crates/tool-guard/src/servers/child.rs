@@ -33,6 +33,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
+use futures_util::future::join_all;
 use hyper::{HeaderMap, Method, Request, StatusCode, header::HeaderValue, http::request::Parts};
 use std::{
     ffi::OsString,
@@ -90,12 +91,7 @@ impl Children {
         let all: Vec<_> =
             sessions.iter().map(|session| session.connection.clone()).chain(shared).collect();
         all.iter().for_each(Connection::end);
-        let ended = async {
-            for connection in &all {
-                connection.ended().await;
-            }
-        };
-        let _ = timeout(GRACE, ended).await;
+        let _ = timeout(GRACE, join_all(all.iter().map(Connection::ended))).await;
     }
 
     fn start(&self, sharing: Sharing) -> io::Result<Connection> {
