@@ -27,7 +27,10 @@ use hyper::{
     header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
     http::request::Parts,
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 use tokio::time::{Instant, sleep};
 use tr_core::BoxError;
 
@@ -71,7 +74,9 @@ impl Backend for Remote {
     }
 
     fn post(&self, posted: Posted, _: Option<&Presence>) -> EventStream {
-        self.upstream.post(self.uri.clone(), posted)
+        let is_sent = Arc::<AtomicBool>::default();
+        let heard = self.upstream.events(self.uri.clone(), posted, is_sent.clone());
+        EventStream::of(heard, is_sent)
     }
 
     async fn other(&self, request: Request<Bytes>) -> Answered {

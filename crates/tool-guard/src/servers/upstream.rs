@@ -9,26 +9,12 @@ mod preflight;
 
 use self::faults::{About, Fault, Kind, failure};
 pub(crate) use self::{body::Events, faults::is_protocol_refusal, http::Upstream};
-use crate::{
-    engine::{
-        failure::Failure,
-        server_event::{EventStream, Posted},
-    },
-    wire::http_names::SESSION,
-};
+use crate::{engine::failure::Failure, wire::http_names::SESSION};
 use bytes::Bytes;
-use hyper::{HeaderMap, Method, Request, Response, Uri, body::Incoming, http::request::Parts};
-use std::sync::{Arc, atomic::AtomicBool};
+use hyper::{HeaderMap, Method, Request, Response, body::Incoming, http::request::Parts};
 use tokio::time::Instant;
 
 impl Upstream {
-    /// Posts a message, at this address of the server's. What is heard ends when nothing more can come; dropping it
-    /// closes the connection.
-    pub(crate) fn post(self: &Arc<Self>, uri: Option<Uri>, posted: Posted) -> EventStream {
-        let is_sent = Arc::<AtomicBool>::default();
-        EventStream::of(self.events(uri, posted, is_sent.clone()), is_sent)
-    }
-
     /// A request to the endpoint.
     pub(crate) fn request(
         &self,

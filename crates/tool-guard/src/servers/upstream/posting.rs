@@ -81,7 +81,8 @@ enum Stage {
 }
 
 impl Upstream {
-    /// Posts a message, at this address of the server's; `is_sent` becomes true when the first byte may leave.
+    /// Posts a message, at this address of the server's; `is_sent` becomes true when the first byte may leave. What is
+    /// heard ends when nothing more can come; dropping it closes the connection.
     pub(crate) fn events(
         self: &Arc<Self>,
         uri: Option<Uri>,
