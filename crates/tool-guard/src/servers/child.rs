@@ -219,11 +219,11 @@ impl Children {
         });
         match made {
             Ok(None) => Ok(()),
-            Ok(Some((session, ended))) => {
+            Ok(Some(ended)) => {
                 let why = if ended.has_called { "idle for longest" } else { "called no tool" };
-                let idle_s = ended.idle.as_secs();
+                let idle_s = Instant::from_std(ended.last_used).elapsed().as_secs();
                 tracing::warn!(target: TARGET, event = "mcp_session_ended", why, idle_s);
-                session.connection.end();
+                ended.value.connection.end();
                 Ok(())
             }
             Err(wait) => {
