@@ -7,9 +7,9 @@ mod http;
 mod posting;
 mod preflight;
 
-use self::faults::{About, Fault, Kind, failure};
+use self::faults::{Fault, Kind, failure};
 pub(crate) use self::{body::Events, faults::is_protocol_refusal, http::Upstream};
-use crate::{engine::failure::Failure, wire::http_names::SESSION};
+use crate::engine::failure::Failure;
 use bytes::Bytes;
 use hyper::{HeaderMap, Method, Request, Response, body::Incoming, http::request::Parts};
 use tokio::time::Instant;
@@ -43,11 +43,7 @@ impl Upstream {
         let mut uri = self.on_server(request.uri());
         let peer = self.alive.peer(uri.query(), request.headers());
         let is_endpoint = request.uri().path() == self.path();
-        let failed = |fault: &Fault| {
-            let has_session = request.headers().contains_key(SESSION);
-            let host = self.host();
-            failure(fault, About { kind: Kind::Message, has_session, is_modern: false, host })
-        };
+        let failed = |fault: &Fault| failure(fault, Kind::Message, self.host());
         let headers = self.take(request.headers());
         let sent = self.send_on(request.method(), &mut uri, &headers, request.body()).await;
         let (head, body) = sent.map_err(|fault| failed(&fault))?;

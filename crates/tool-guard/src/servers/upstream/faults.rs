@@ -54,16 +54,15 @@ pub(super) enum Kind {
     Preflight,
 }
 
-/// What follows from `fault`.
-pub(super) fn failure(fault: &Fault, about: About<'_>) -> Failure {
-    let host = about.host;
+/// What follows from a fault on the way to the server at `host`, of a request of this kind.
+pub(super) fn failure(fault: &Fault, kind: Kind, host: &str) -> Failure {
     let (code, ran, verdict) = match fault {
         Fault::NotConnected(_) => ("connection_refused", Ran::No, Verdict::TRANSIENT),
         Fault::Tls(_) => ("tls_untrusted", Ran::No, Verdict::Permanent),
         Fault::Dropped(_) | Fault::Cut => ("connection_reset", Ran::Unknown, Verdict::TRANSIENT),
         Fault::NoAnswer(_) => ("invalid_answer", Ran::Unknown, Verdict::Permanent),
         // A server may have done what it was asked for before it said so.
-        Fault::Redirected(..) if matches!(about.kind, Kind::Read | Kind::Mutating) => {
+        Fault::Redirected(..) if matches!(kind, Kind::Read | Kind::Mutating) => {
             ("redirected", Ran::Unknown, Verdict::Permanent)
         }
         Fault::Redirected(..) => ("redirected", Ran::No, Verdict::Permanent),
@@ -96,7 +95,7 @@ pub(super) fn failure(fault: &Fault, about: About<'_>) -> Failure {
             "The server at {host} speaks HTTP with SSE, the transport of MCP 2024-11-05. Give the address of its Streamable HTTP endpoint, which often ends in /mcp"
         ),
     };
-    failed(about.kind, text, code, ran, verdict)
+    failed(kind, text, code, ran, verdict)
 }
 
 /// What follows from a response of another status than 2xx. `None` if the client gets it unchanged: the tool did

@@ -143,14 +143,8 @@ impl HttpPost {
         }
     }
 
-    fn about(&self, kind: Kind) -> About<'_> {
-        let has_session = self.headers.contains_key(SESSION);
-        let is_modern = self.is_modern;
-        About { kind, has_session, is_modern, host: self.server.host() }
-    }
-
     fn failed(&self, fault: &Fault, kind: Kind) -> ServerEvent {
-        ServerEvent::Failed(failure(fault, self.about(kind)))
+        ServerEvent::Failed(failure(fault, kind, self.server.host()))
     }
 
     fn fail(&mut self, fault: &Fault) {
@@ -242,8 +236,10 @@ impl HttpPost {
         if let Some(fault) = elsewhere.await {
             return self.failed(&fault, kind);
         }
-        let rules = &self.server.status;
-        match refused(head.status, &head.headers, &body, self.about(kind), rules) {
+        let has_session = self.headers.contains_key(SESSION);
+        let (is_modern, host) = (self.is_modern, self.server.host());
+        let about = About { kind, has_session, is_modern, host };
+        match refused(head.status, &head.headers, &body, about, &self.server.status) {
             Some(failure) => ServerEvent::Failed(failure),
             None => ServerEvent::Refused(Box::new(Response::from_parts(head, body))),
         }
