@@ -217,23 +217,19 @@ impl Children {
             self.expire();
             room()
         });
-        match made {
-            Ok(None) => Ok(()),
-            Ok(Some(ended)) => {
-                let why = if ended.has_called { "idle for longest" } else { "called no tool" };
-                let idle_s = Instant::from_std(ended.last_used).elapsed().as_secs();
-                tracing::warn!(target: TARGET, event = "mcp_session_ended", why, idle_s);
-                ended.value.connection.end();
-                Ok(())
+        let ended = made.inspect_err(|wait| {
+            if let Some(left_out) = self.limit.now() {
+                let wait_s = wait.as_secs();
+                tracing::warn!(target: TARGET, event = "mcp_sessions_full", wait_s, left_out);
             }
-            Err(wait) => {
-                if let Some(left_out) = self.limit.now() {
-                    let wait_s = wait.as_secs();
-                    tracing::warn!(target: TARGET, event = "mcp_sessions_full", wait_s, left_out);
-                }
-                Err(wait)
-            }
+        })?;
+        if let Some(ended) = ended {
+            let why = if ended.has_called { "idle for longest" } else { "called no tool" };
+            let idle_s = Instant::from_std(ended.last_used).elapsed().as_secs();
+            tracing::warn!(target: TARGET, event = "mcp_session_ended", why, idle_s);
+            ended.value.connection.end();
         }
+        Ok(())
     }
 
     /// Removes the sessions that are over.
