@@ -148,8 +148,7 @@ impl<S: Server> Pump<S> {
     }
 
     /// Handles what the client sent; lines that arrived together are written together.
-    fn on_client(&mut self, item: Option<Item>) {
-        let mut next = item;
+    fn on_client(&mut self, mut next: Option<Item>) {
         while let Some(item) = next {
             self.server.on_client(&item, &mut self.proxy);
             self.proxy.on_client(&item);
