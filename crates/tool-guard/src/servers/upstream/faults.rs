@@ -118,21 +118,16 @@ pub(super) fn refused(
     };
     let transient = Verdict::Transient { retry_after: retry_after(status, headers) };
     let may_pass = is_transient(status);
-    match rules.get(&status.as_u16()) {
-        Some(StatusMeaning::NotRun) if may_pass => return said(Ran::No, transient),
-        Some(StatusMeaning::NotRun) => return None,
-        Some(StatusMeaning::Unknown) if kind == Mutating => {
-            return said(Ran::Unknown, Verdict::Permanent);
-        }
-        _ => {}
-    }
     let lost_route = status == StatusCode::NOT_FOUND && !has_session && error_code(body).is_none();
-    match kind {
+    match (rules.get(&status.as_u16()), kind) {
+        (Some(StatusMeaning::NotRun), _) if may_pass => said(Ran::No, transient),
+        (Some(StatusMeaning::NotRun), _) => None,
+        (Some(StatusMeaning::Unknown), Mutating) => said(Ran::Unknown, Verdict::Permanent),
         _ if status == StatusCode::TOO_MANY_REQUESTS => said(Ran::No, transient),
-        Preflight | Read if may_pass => said(Ran::Unknown, transient),
-        Preflight | Read if lost_route => said(Ran::Unknown, Verdict::TRANSIENT),
-        Mutating if is_modern && is_protocol_refusal(status, body) => None,
-        Mutating if !is_challenge(status, headers) => {
+        (_, Preflight | Read) if may_pass => said(Ran::Unknown, transient),
+        (_, Preflight | Read) if lost_route => said(Ran::Unknown, Verdict::TRANSIENT),
+        (_, Mutating) if is_modern && is_protocol_refusal(status, body) => None,
+        (_, Mutating) if !is_challenge(status, headers) => {
             said(Ran::Unknown, if may_pass { transient } else { Verdict::Permanent })
         }
         _ => None,
