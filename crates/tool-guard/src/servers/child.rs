@@ -281,10 +281,8 @@ impl Backend for Arc<Children> {
     }
 
     fn admit(&self, head: &Parts) -> Result<(), Box<Answered>> {
-        if is_modern(&head.headers) {
-            return Ok(());
-        }
-        if self.session(&head.headers, "null", false)?.is_full() {
+        let headers = &head.headers;
+        if !is_modern(headers) && self.session(headers, "null", false)?.is_full() {
             return Err(Box::new(full_session("null")));
         }
         Ok(())

@@ -270,16 +270,13 @@ impl HttpPost {
     }
 
     fn on_body(&mut self, head: response::Parts, raw: Bytes) {
-        let Some(id) = &self.asks.id else {
+        // `None` if there is nothing to answer.
+        let answers = self.asks.id.as_ref().map(|id| answers(&raw, id));
+        if answers != Some(false) {
             self.heard.push_back(ServerEvent::Head(head.status, head.headers));
             if !raw.is_empty() {
-                self.heard.push_back(ServerEvent::line(raw, false));
+                self.heard.push_back(ServerEvent::line(raw, answers.is_some()));
             }
-            return;
-        };
-        if answers(&raw, id) {
-            self.heard.push_back(ServerEvent::Head(head.status, head.headers));
-            self.heard.push_back(ServerEvent::line(raw, true));
         } else if self.kind == Kind::Message && !raw.is_empty() {
             // The client makes of it what it can.
             let response = Response::from_parts(head, raw);
