@@ -117,21 +117,9 @@ impl<'l> Event<'l> {
     /// The event of this name, whose members are what they must be.
     fn of(name: Option<&str>, text: &'l str) -> anyhow::Result<Self> {
         Ok(match name.context("event is missing: before, after or turn_end")? {
-            "before" => {
-                let before: Box<Before<'_>> = jsonrpc::object(text)?;
-                before.check()?;
-                Self::Before(before)
-            }
-            "after" => {
-                let after: After<'_> = jsonrpc::object(text)?;
-                after.check()?;
-                Self::After(after)
-            }
-            "turn_end" => {
-                let end: TurnEnd = jsonrpc::object(text)?;
-                ensure!(!end.session.is_empty(), "session must not be empty");
-                Self::TurnEnd(end)
-            }
+            "before" => Self::Before(jsonrpc::object::<Box<Before<'_>>>(text)?.checked()?),
+            "after" => Self::After(jsonrpc::object::<After<'_>>(text)?.checked()?),
+            "turn_end" => Self::TurnEnd(jsonrpc::object::<TurnEnd>(text)?.checked()?),
             other => {
                 bail!("unknown event {:?}: expected before, after or turn_end", printable(other))
             }
@@ -140,14 +128,21 @@ impl<'l> Event<'l> {
 }
 
 impl Before<'_> {
-    fn check(&self) -> anyhow::Result<()> {
+    fn checked(self: Box<Self>) -> anyhow::Result<Box<Self>> {
         ensure!(!self.tool.is_empty(), "tool must not be empty");
         let is_object = self.params.is_none_or(|params| params.get().starts_with('{'));
         ensure!(is_object, "params must be an object");
         let texts = [&self.call, &self.session, &self.turn, &self.key];
         let is_empty = texts.into_iter().flatten().any(|text| text.is_empty());
         ensure!(!is_empty, "call, session, turn and key must not be empty: leave them out");
-        Ok(())
+        Ok(self)
+    }
+}
+
+impl TurnEnd {
+    fn checked(self) -> anyhow::Result<Self> {
+        ensure!(!self.session.is_empty(), "session must not be empty");
+        Ok(self)
     }
 }
 
@@ -157,14 +152,14 @@ impl After<'_> {
         self.before.and_then(Token::read)
     }
 
-    fn check(&self) -> anyhow::Result<()> {
+    fn checked(self) -> anyhow::Result<Self> {
         let is_id = self.before.is_none() || self.before().is_some();
         ensure!(is_id, "before must be the id of the line that began the call");
         let is_named = self.before.is_some() || self.call.is_some();
         ensure!(is_named, "before or call must name the call that has ended");
         let is_one = self.output.is_none() || self.error.is_none();
         ensure!(is_one, "output and error exclude each other: a failure's text is its error");
-        Ok(())
+        Ok(self)
     }
 }
 
