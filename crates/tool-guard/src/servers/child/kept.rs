@@ -37,14 +37,13 @@ struct State {
     unread_since: Instant,
     to_read: AtomicWaker,
     to_write: AtomicWaker,
-    call: Call,
+    call: Option<Call>,
     presence: Presence,
 }
 
 /// The call without a strong id whose answer the stream carries.
 #[derive(Debug)]
 enum Call {
-    None,
     Waits(Uncut),
     /// Its client vanished, and may resume the stream.
     Cut(Cut),
@@ -59,7 +58,7 @@ impl Kept {
             unread_since: Instant::now(),
             to_read: AtomicWaker::new(),
             to_write: AtomicWaker::new(),
-            call: Call::None,
+            call: None,
             presence: Presence::default(),
         })))
     }
@@ -104,7 +103,7 @@ impl Kept {
     /// Sets the call whose answer the stream carries.
     pub(super) fn watch(&self, watched: &Watched) {
         let mut state = lock(&self.0);
-        state.call = watched.take().map_or(Call::None, Call::Waits);
+        state.call = watched.take().map(Call::Waits);
         state.presence = watched.presence.clone();
     }
 
@@ -122,8 +121,8 @@ impl Kept {
         state.presence.here();
         state.readers += 1;
         state.reader = Some((state.readers, after));
-        state.call = match std::mem::replace(&mut state.call, Call::None) {
-            Call::Cut(cut) => cut.withdraw().map_or(Call::None, Call::Waits),
+        state.call = match state.call.take() {
+            Some(Call::Cut(cut)) => cut.withdraw().map(Call::Waits),
             call => call,
         };
         state.to_read.wake();
@@ -187,7 +186,7 @@ impl Kept {
 impl State {
     /// The client has all of it.
     fn receive(&mut self) {
-        if let Call::Waits(call) = std::mem::replace(&mut self.call, Call::None) {
+        if let Some(Call::Waits(call)) = self.call.take() {
             call.received();
         }
     }
@@ -210,10 +209,8 @@ impl Stream for Read {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut state = lock(&self.kept.0);
-        let Some((reader, number)) = state.reader else { return Poll::Ready(None) };
-        if reader != self.reader {
-            return Poll::Ready(None);
-        }
+        let reads = state.reader.filter(|(reader, _)| *reader == self.reader);
+        let Some((reader, number)) = reads else { return Poll::Ready(None) };
         match state.replay.after(number) {
             Next::Event(bytes) => {
                 state.reader = Some((reader, number + 1));
@@ -233,7 +230,7 @@ impl Stream for Read {
                 Poll::Ready(None)
             }
             Next::Lost => {
-                state.call = Call::None;
+                state.call = None;
                 Poll::Ready(None)
             }
         }
@@ -246,8 +243,8 @@ impl Drop for Read {
         if state.reader.is_some_and(|(reader, _)| reader == self.reader) {
             state.reader = None;
             state.presence.away();
-            state.call = match std::mem::replace(&mut state.call, Call::None) {
-                Call::Waits(call) => Call::Cut(call.cut()),
+            state.call = match state.call.take() {
+                Some(Call::Waits(call)) => Some(Call::Cut(call.cut())),
                 call => call,
             };
             state.unread_since = Instant::now();
