@@ -79,10 +79,10 @@ impl IdScan {
         if self.depth == 1 && self.value && !byte.is_ascii_whitespace() {
             self.value_begun.get_or_insert(self.read);
         }
+        if keep && (self.in_string || byte == b'"') {
+            self.token.push(byte);
+        }
         if self.in_string {
-            if keep {
-                self.token.push(byte);
-            }
             match byte {
                 _ if self.escaped => self.escaped = false,
                 b'\\' => self.escaped = true,
@@ -92,12 +92,7 @@ impl IdScan {
             return;
         }
         match byte {
-            b'"' => {
-                self.in_string = true;
-                if keep {
-                    self.token.push(byte);
-                }
-            }
+            b'"' => self.in_string = true,
             b'{' | b'[' => {
                 // Only scalars have a text that is kept.
                 self.depth += 1;
