@@ -127,14 +127,11 @@ pub(crate) fn check_json(head: &Parts) -> Result<(), Refusal> {
     let charset = parts
         .filter_map(|param| param.split_once('='))
         .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
-    match charset.map(|(_, value)| value.trim().trim_matches('"')) {
-        Some(charset)
-            if !["utf-8", "utf8", "us-ascii"].iter().any(|it| charset.eq_ignore_ascii_case(it)) =>
-        {
-            Err((StatusCode::BAD_REQUEST, "send the body as UTF-8"))
-        }
-        _ => Ok(()),
+    let charset = charset.map_or("utf-8", |(_, value)| value.trim().trim_matches('"'));
+    if !["utf-8", "utf8", "us-ascii"].iter().any(|it| charset.eq_ignore_ascii_case(it)) {
+        return Err((StatusCode::BAD_REQUEST, "send the body as UTF-8"));
     }
+    Ok(())
 }
 
 /// What is read beside the endpoint: metadata, which nothing changes.
