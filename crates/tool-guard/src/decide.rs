@@ -20,10 +20,10 @@ use crate::{
         },
     },
     mcp,
-    wire::until::until,
 };
 use anyhow::Context as _;
 use clap::Args;
+use futures_util::future::OptionFuture;
 use std::{
     collections::{HashMap, VecDeque},
     path::PathBuf,
@@ -33,7 +33,7 @@ use std::{
 };
 use tokio::{
     sync::mpsc,
-    time::{Instant, timeout},
+    time::{Instant, sleep_until, timeout},
 };
 
 /// How long open calls may take to be recorded as unknown at the end, and answers to be written.
@@ -189,9 +189,9 @@ impl Hosts {
                 biased;
                 finished = self.decider.proxy.calls.step() => self.decider.on_step(finished),
                 signal = &mut signal => return Some(signal),
-                () = until(deadline) => self.decider.on_time(Instant::now()),
+                Some(()) = OptionFuture::from(deadline.map(sleep_until)) => self.decider.on_time(Instant::now()),
                 () = self.decider.proxy.sweeper.round() => {}
-                () = until(ends) => return None,
+                Some(()) = OptionFuture::from(ends.map(sleep_until)) => return None,
                 event = self.event.recv() => match event {
                     Some(StreamEvent::Opened(connection, answers)) => {
                         let host = Host { answers, places: VecDeque::new(), is_closing: false };

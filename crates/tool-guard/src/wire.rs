@@ -9,4 +9,3 @@ pub(crate) mod mirrored;
 pub(crate) mod params;
 pub(crate) mod scan;
 pub(crate) mod sse;
-pub(crate) mod until;

@@ -9,24 +9,17 @@ use crate::{
         out::Unwritten,
         proxy::Proxy,
     },
-    wire::{
-        lines::{Item, LineReader, Lines},
-        until::until,
-    },
+    wire::lines::{Item, LineReader, Lines},
 };
 use anyhow::Context as _;
 use bytes::Buf as _;
-use futures_util::FutureExt as _;
-use std::{
-    future::{Future as _, poll_fn},
-    io,
-    panic::resume_unwind,
-    pin::pin,
-    process::ExitCode,
-    task::Poll,
-    time::Duration,
+use futures_util::{FutureExt as _, future::OptionFuture};
+use std::{io, panic::resume_unwind, process::ExitCode, time::Duration};
+use tokio::{
+    io::AsyncWriteExt as _,
+    task::JoinHandle,
+    time::{Instant, sleep_until},
 };
-use tokio::{io::AsyncWriteExt as _, task::JoinHandle, time::Instant};
 
 /// The number of passes of the loop between two checks for attempts that have been overdue for long.
 const BETWEEN_LOOKS: u32 = 256;
@@ -109,23 +102,20 @@ impl<S: Server> Pump<S> {
             let Self { proxy, server, from_client, client_out, .. } = &mut self;
             // Neither side holds up the other: each is asked first every other time.
             let side = async {
-                let mut client = pin!(from_client.next());
-                let mut served = pin!(server.next(&mut proxy.to_server, has_room));
-                poll_fn(|cx| {
-                    let mut is_client = passes.is_multiple_of(2);
-                    for _ in 0..2 {
-                        if is_client {
-                            if reads && let Poll::Ready(item) = client.as_mut().poll(cx) {
-                                return Poll::Ready(Side::Client(item));
-                            }
-                        } else if let Poll::Ready(event) = served.as_mut().poll(cx) {
-                            return Poll::Ready(Side::Server(event));
-                        }
-                        is_client = !is_client;
-                    }
-                    Poll::Pending
-                })
-                .await
+                let client = from_client.next();
+                let served = server.next(&mut proxy.to_server, has_room);
+                match passes.is_multiple_of(2) {
+                    true => tokio::select! {
+                        biased;
+                        item = client, if reads => Side::Client(item),
+                        event = served => Side::Server(event),
+                    },
+                    false => tokio::select! {
+                        biased;
+                        event = served => Side::Server(event),
+                        item = client, if reads => Side::Client(item),
+                    },
+                }
             };
             tokio::select! {
                 biased;
@@ -146,7 +136,7 @@ impl<S: Server> Pump<S> {
                     }
                 },
                 () = proxy.sweeper.round() => {}
-                () = until(wake), if wake.is_some() => {}
+                Some(()) = OptionFuture::from(wake.map(sleep_until)) => {}
                 signal = &mut signal => {
                     self.server.end().await;
                     let signal = signal.unwrap_or_else(|error| resume_unwind(error.into_panic()));
@@ -158,8 +148,7 @@ impl<S: Server> Pump<S> {
     }
 
     /// Handles what the client sent; lines that arrived together are written together.
-    fn on_client(&mut self, item: Option<Item>) {
-        let mut next = item;
+    fn on_client(&mut self, mut next: Option<Item>) {
         while let Some(item) = next {
             self.server.on_client(&item, &mut self.proxy);
             self.proxy.on_client(&item);

@@ -56,11 +56,8 @@ impl Access {
         }
         let bytes = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
         if bytes.sum::<usize>() + head.uri.path().len() > HEAD_BYTES {
-            let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
-            return Err((
-                status,
-                "the request's path and headers are longer than 32 KiB: send fewer or shorter headers",
-            ));
+            const WHY: &str = "the request's path and headers are longer than 32 KiB: send fewer or shorter headers";
+            return Err((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, WHY));
         }
         if ONCE.iter().chain(self.once).any(|name| headers.get_all(name).iter().nth(1).is_some()) {
             return Err((BAD, "a header occurs twice that is allowed once: send it once"));
@@ -89,10 +86,9 @@ impl Access {
             origin.strip_prefix("http://").is_some_and(is_here) || self.names_origin(origin)
         };
         if origin.is_some_and(|origin| !origin.to_str().is_ok_and(is_allowed)) {
-            return Err((
-                StatusCode::FORBIDDEN,
-                "web pages may send requests only from origins given by --allow-origin",
-            ));
+            const WHY: &str =
+                "web pages may send requests only from origins given by --allow-origin";
+            return Err((FORBIDDEN, WHY));
         }
         // A browser that sends no origin says at least where the page is from.
         let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
@@ -131,14 +127,11 @@ pub(crate) fn check_json(head: &Parts) -> Result<(), Refusal> {
     let charset = parts
         .filter_map(|param| param.split_once('='))
         .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
-    match charset.map(|(_, value)| value.trim().trim_matches('"')) {
-        Some(charset)
-            if !["utf-8", "utf8", "us-ascii"].iter().any(|it| charset.eq_ignore_ascii_case(it)) =>
-        {
-            Err((StatusCode::BAD_REQUEST, "send the body as UTF-8"))
-        }
-        _ => Ok(()),
+    let charset = charset.map_or("utf-8", |(_, value)| value.trim().trim_matches('"'));
+    if !["utf-8", "utf8", "us-ascii"].iter().any(|it| charset.eq_ignore_ascii_case(it)) {
+        return Err((StatusCode::BAD_REQUEST, "send the body as UTF-8"));
     }
+    Ok(())
 }
 
 /// What is read beside the endpoint: metadata, which nothing changes.

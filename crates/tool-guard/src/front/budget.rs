@@ -7,36 +7,25 @@ const SHARE: usize = 64 * 1024;
 /// What all longer ones together may hold. One that is longer still passes alone.
 const ALL: usize = 256 * 1024 * 1024;
 
-/// The budget of all connections.
-static BUDGET: Budget = Budget::new(ALL);
+/// What all connections hold.
+static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Too much is held for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
-#[derive(Debug)]
-struct Budget {
-    all: usize,
-    held: AtomicUsize,
-}
-
-impl Budget {
-    const fn new(all: usize) -> Self {
-        Self { all, held: AtomicUsize::new(0) }
-    }
-}
-
 /// What one body holds.
 #[derive(Debug)]
 pub(crate) struct Held {
-    budget: &'static Budget,
+    /// What all hold.
+    all: &'static AtomicUsize,
     bytes: usize,
 }
 
 impl Held {
     /// Nothing yet.
     pub(crate) const fn nothing() -> Self {
-        Self { budget: &BUDGET, bytes: 0 }
+        Self { all: &HELD, bytes: 0 }
     }
 
     /// Holds so many bytes in all.
@@ -47,12 +36,11 @@ impl Held {
         if bytes <= SHARE || bytes <= self.bytes {
             return Ok(());
         }
-        let Budget { all, held } = self.budget;
         let more = |held: usize| {
             let sum = held.saturating_add(bytes - self.bytes);
-            (held == self.bytes || sum <= *all).then_some(sum)
+            (held == self.bytes || sum <= ALL).then_some(sum)
         };
-        held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| NoRoom)?;
+        self.all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| NoRoom)?;
         self.bytes = bytes;
         Ok(())
     }
@@ -65,7 +53,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.budget.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -96,30 +84,31 @@ mod tests {
 
     #[test]
     fn long_ones_share_it_and_short_ones_pass() {
-        static SMALL: Budget = Budget::new(10 * SHARE);
-        let none = || Held { budget: &SMALL, bytes: 0 };
+        static HERE: AtomicUsize = AtomicUsize::new(0);
+        const PART: usize = ALL / 10;
+        let none = || Held { all: &HERE, bytes: 0 };
         let held = |bytes: usize| {
             let mut held = none();
             held.grow(bytes).map(|()| held)
         };
-        let mut first = held(4 * SHARE).unwrap();
-        let second = held(5 * SHARE).unwrap();
-        assert_eq!(held(2 * SHARE).unwrap_err(), NoRoom);
+        let mut first = held(4 * PART).unwrap();
+        let second = held(5 * PART).unwrap();
+        assert_eq!(held(2 * PART).unwrap_err(), NoRoom);
         assert_eq!(held(SHARE).unwrap().bytes, 0);
-        assert_eq!((first.grow(6 * SHARE), first.bytes), (Err(NoRoom), 4 * SHARE));
-        first.grow(5 * SHARE).unwrap();
+        assert_eq!((first.grow(6 * PART), first.bytes), (Err(NoRoom), 4 * PART));
+        first.grow(5 * PART).unwrap();
         drop(first);
         // A part of the bytes holds the whole.
-        let bytes = second.with(Bytes::from(vec![7; 5 * SHARE]));
+        let bytes = second.with(Bytes::from(vec![7; 5]));
         let part = bytes.slice(3..4);
         drop(bytes);
-        assert_eq!((&part[..], SMALL.held.load(Ordering::Relaxed)), (&[7][..], 5 * SHARE));
+        assert_eq!((&part[..], HERE.load(Ordering::Relaxed)), (&[7][..], 5 * PART));
         drop(part);
-        assert_eq!(SMALL.held.load(Ordering::Relaxed), 0);
+        assert_eq!(HERE.load(Ordering::Relaxed), 0);
         // What is longer than the budget passes alone.
-        let long = held(20 * SHARE).unwrap();
-        assert_eq!(held(2 * SHARE).unwrap_err(), NoRoom);
+        let long = held(20 * PART).unwrap();
+        assert_eq!(held(2 * PART).unwrap_err(), NoRoom);
         drop(long);
-        assert!(held(2 * SHARE).is_ok());
+        assert!(held(2 * PART).is_ok());
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, future::join_all};
 use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use hyper::{
     Method, Request, Response, StatusCode,
@@ -159,12 +159,7 @@ pub(crate) async fn serve<D: Door>(
     };
     drop(listener);
     ending.send_replace(true);
-    let all = async {
-        for connection in open {
-            let _ = connection.task.await;
-        }
-    };
-    let _ = timeout(GRACE, all).await;
+    let _ = timeout(GRACE, join_all(open.into_iter().map(|connection| connection.task))).await;
     signal
 }
 

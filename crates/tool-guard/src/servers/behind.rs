@@ -5,7 +5,7 @@ use crate::{
         guard::Guard,
         presence::Presence,
         proxy::too_long,
-        server_event::{Backend, EventStream, Posted, refused},
+        server_event::{Asks, Backend, EventStream, Posted, refused},
     },
     front::{
         body::{Answered, EndsAtOnce},
@@ -13,7 +13,7 @@ use crate::{
     },
     wire::{
         http_names::LAST_EVENT,
-        jsonrpc::{self, Line, NOT_FORWARDED},
+        jsonrpc::{self, NOT_FORWARDED},
         lines::Oversized,
         sse::Content,
     },
@@ -27,7 +27,10 @@ use hyper::{
     header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
     http::request::Parts,
 };
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 use tokio::time::{Instant, sleep};
 use tr_core::BoxError;
 
@@ -71,11 +74,13 @@ impl Backend for Remote {
     }
 
     fn post(&self, posted: Posted, _: Option<&Presence>) -> EventStream {
-        self.upstream.post(self.uri.clone(), posted)
+        let is_sent = Arc::<AtomicBool>::default();
+        let heard = self.upstream.events(self.uri.clone(), posted, is_sent.clone());
+        EventStream::of(heard, is_sent)
     }
 
     async fn other(&self, request: Request<Bytes>) -> Answered {
-        let begins = matches!(jsonrpc::read(request.body()), Line::One(it) if it.is_initialize());
+        let begins = Asks::of(request.body()).is_initialize;
         // One that is resumed may carry the answer of a call.
         let is_own = request.method() == Method::GET && !request.headers().contains_key(LAST_EVENT);
         let until = begins.then(|| Instant::now() + STARTS);

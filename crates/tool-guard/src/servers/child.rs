@@ -33,6 +33,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
+use futures_util::future::join_all;
 use hyper::{HeaderMap, Method, Request, StatusCode, header::HeaderValue, http::request::Parts};
 use std::{
     ffi::OsString,
@@ -90,12 +91,7 @@ impl Children {
         let all: Vec<_> =
             sessions.iter().map(|session| session.connection.clone()).chain(shared).collect();
         all.iter().for_each(Connection::end);
-        let ended = async {
-            for connection in &all {
-                connection.ended().await;
-            }
-        };
-        let _ = timeout(GRACE, ended).await;
+        let _ = timeout(GRACE, join_all(all.iter().map(Connection::ended))).await;
     }
 
     fn start(&self, sharing: Sharing) -> io::Result<Connection> {
@@ -157,11 +153,8 @@ impl Children {
             return full(&asked.id, WHY, wait);
         }
         let mut random = [0; 16];
-        let connection = match getrandom::fill(&mut random) {
-            Ok(()) => self.start(Sharing::Session),
-            Err(error) => Err(io::Error::other(error)),
-        };
-        let connection = match connection {
+        let filled = getrandom::fill(&mut random).map_err(io::Error::other);
+        let connection = match filled.and_then(|()| self.start(Sharing::Session)) {
             Ok(connection) => connection,
             Err(error) => return not_started(&asked.id, &error),
         };
@@ -224,23 +217,19 @@ impl Children {
             self.expire();
             room()
         });
-        match made {
-            Ok(None) => Ok(()),
-            Ok(Some((session, ended))) => {
-                let why = if ended.has_called { "idle for longest" } else { "called no tool" };
-                let idle_s = ended.idle.as_secs();
-                tracing::warn!(target: TARGET, event = "mcp_session_ended", why, idle_s);
-                session.connection.end();
-                Ok(())
+        let ended = made.inspect_err(|wait| {
+            if let Some(left_out) = self.limit.now() {
+                let wait_s = wait.as_secs();
+                tracing::warn!(target: TARGET, event = "mcp_sessions_full", wait_s, left_out);
             }
-            Err(wait) => {
-                if let Some(left_out) = self.limit.now() {
-                    let wait_s = wait.as_secs();
-                    tracing::warn!(target: TARGET, event = "mcp_sessions_full", wait_s, left_out);
-                }
-                Err(wait)
-            }
+        })?;
+        if let Some(ended) = ended {
+            let why = if ended.has_called { "idle for longest" } else { "called no tool" };
+            let idle_s = Instant::from_std(ended.last_used).elapsed().as_secs();
+            tracing::warn!(target: TARGET, event = "mcp_session_ended", why, idle_s);
+            ended.value.connection.end();
         }
+        Ok(())
     }
 
     /// Removes the sessions that are over.
@@ -292,10 +281,8 @@ impl Backend for Arc<Children> {
     }
 
     fn admit(&self, head: &Parts) -> Result<(), Box<Answered>> {
-        if is_modern(&head.headers) {
-            return Ok(());
-        }
-        if self.session(&head.headers, "null", false)?.is_full() {
+        let headers = &head.headers;
+        if !is_modern(headers) && self.session(headers, "null", false)?.is_full() {
             return Err(Box::new(full_session("null")));
         }
         Ok(())

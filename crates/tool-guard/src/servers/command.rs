@@ -14,12 +14,13 @@ use crate::{
         proxy::Proxy,
     },
     supervise::{NOT_FOUND, NOT_STARTED},
-    wire::{lines::Item, until::until},
+    wire::lines::Item,
 };
 use anyhow::Context as _;
 use bytes::{Buf, Bytes};
+use futures_util::future::OptionFuture;
 use std::{ffi::OsString, io, process::ExitCode, time::Duration};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tool_reliability::telemetry::TARGET;
 
 /// A server that runs as a command.
@@ -213,7 +214,7 @@ impl one_client::Server for Command {
         tokio::select! {
             biased;
             event = self.pipes.next(&mut unwritten, reads || is_greeting) => Some(event),
-            () = until(due), if due.is_some() => None,
+            Some(()) = OptionFuture::from(due.map(sleep_until)) => None,
         }
     }
 

@@ -113,7 +113,7 @@ impl Service<ToolCall> for Upstream {
 
     fn call(&mut self, call: ToolCall) -> Self::Future {
         match self.tools.get(&call.parts().tool) {
-            Some(Tool::Http(tool)) => Box::pin(tool.call(call)),
+            Some(Tool::Http(tool)) => Box::pin(tool.clone().call(call)),
             Some(Tool::Command(command)) => {
                 Box::pin(command::call(command.clone(), self.secrets.clone(), call))
             }

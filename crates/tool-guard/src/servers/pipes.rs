@@ -2,15 +2,16 @@
 use super::process::{self, LINGER, Server};
 use crate::{
     engine::limits::BYTES_AT_ONCE,
-    wire::{
-        lines::{Item, Lines},
-        until::until,
-    },
+    wire::lines::{Item, Lines},
 };
 use bytes::Buf;
-use futures_util::FutureExt as _;
-use std::io;
-use tokio::{io::AsyncReadExt as _, net::unix::pipe, time::Instant};
+use futures_util::{FutureExt as _, future::OptionFuture};
+use std::{future::pending, io};
+use tokio::{
+    io::AsyncReadExt as _,
+    net::unix::pipe,
+    time::{Instant, sleep_until},
+};
 
 /// A server's process on pipes.
 #[derive(Debug)]
@@ -56,12 +57,7 @@ impl Pipes {
     pub(crate) async fn next(&mut self, unwritten: &mut impl Buf, reads: bool) -> PipeEvent {
         let Self { server, output, exited, silent_at, .. } = self;
         let output = output.as_ref().filter(|_| reads);
-        let readable = async {
-            match output {
-                Some(output) => output.readable().await,
-                None => std::future::pending().await,
-            }
-        };
+        let readable = OptionFuture::from(output.map(pipe::Receiver::readable));
         tokio::select! {
             biased;
             wrote = process::write(&mut server.input, unwritten), if unwritten.has_remaining() => match wrote {
@@ -71,7 +67,7 @@ impl Pipes {
                     PipeEvent::NotWritten
                 }
             },
-            ready = readable => match ready {
+            Some(ready) = readable => match ready {
                 Ok(()) => self.read(),
                 Err(_) => self.end_output(),
             },
@@ -80,7 +76,8 @@ impl Pipes {
                 *silent_at = Some(Instant::now() + LINGER);
                 PipeEvent::Exited
             }
-            () = until(*silent_at), if output.is_some() => self.end_output(),
+            Some(()) = OptionFuture::from(silent_at.map(sleep_until)), if output.is_some() => self.end_output(),
+            else => pending().await,
         }
     }
 

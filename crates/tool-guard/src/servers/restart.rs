@@ -25,12 +25,7 @@ const HANDSHAKE_LINES: u32 = 100;
 pub(crate) struct Restarts {
     when: Restart,
     recent: VecDeque<Instant>,
-    handshake: Handshake,
-}
-
-/// What the client and the server told each other first.
-#[derive(Debug, Default)]
-struct Handshake {
+    /// How many lines were read of what the client and the server told each other first.
     lines: u32,
     /// The client's `initialize`, with its id.
     asked: Option<(Token, Bytes)>,
@@ -42,7 +37,7 @@ struct Handshake {
 
 impl Restarts {
     pub(crate) fn new(when: Restart) -> Self {
-        Self { when, recent: VecDeque::new(), handshake: Handshake::default() }
+        Self { when, recent: VecDeque::new(), lines: 0, asked: None, answered: None, ended: None }
     }
 
     /// Whether a server that ends may be started again.
@@ -74,50 +69,48 @@ impl Restarts {
 
     /// Reads an item of the client's.
     pub(crate) fn on_client(&mut self, item: &Item) {
-        let shake = &mut self.handshake;
-        if self.when != Restart::Crash || shake.ended.is_some() || shake.lines > HANDSHAKE_LINES {
+        if self.when != Restart::Crash || self.ended.is_some() || self.lines > HANDSHAKE_LINES {
             return;
         }
         let Item::Line(line) = item else { return };
-        shake.lines += 1;
+        self.lines += 1;
         let Line::One(message) = jsonrpc::read(line) else { return };
         match (message.method.as_deref(), message.token()) {
-            (Some("initialize"), Some(id)) if shake.asked.is_none() => {
-                shake.asked = Some((id, line.clone()));
+            (Some("initialize"), Some(id)) if self.asked.is_none() => {
+                self.asked = Some((id, line.clone()));
             }
-            (Some("notifications/initialized"), None) => shake.ended = Some(line.clone()),
+            (Some("notifications/initialized"), None) => self.ended = Some(line.clone()),
             _ => {}
         }
     }
 
     /// Reads an item of the server's.
     pub(crate) fn on_server(&mut self, item: &Item) {
-        let shake = &mut self.handshake;
-        if shake.answered.is_some() || shake.lines > HANDSHAKE_LINES {
+        if self.answered.is_some() || self.lines > HANDSHAKE_LINES {
             return;
         }
-        let (Some((id, _)), Item::Line(line)) = (&shake.asked, item) else { return };
-        shake.lines += 1;
-        shake.answered = answer(line, id).flatten();
+        let (Some((id, _)), Item::Line(line)) = (&self.asked, item) else { return };
+        self.lines += 1;
+        self.answered = answer(line, id).flatten();
     }
 
     /// The line that is sent first, if the client began with a handshake that the server has answered.
     pub(crate) fn hello(&self) -> Option<&Bytes> {
-        self.handshake.answered.as_ref()?;
-        self.handshake.asked.as_ref().map(|(_, line)| line)
+        self.answered.as_ref()?;
+        self.asked.as_ref().map(|(_, line)| line)
     }
 
     /// The line that ends the handshake.
     pub(crate) const fn ready(&self) -> Option<&Bytes> {
-        self.handshake.ended.as_ref()
+        self.ended.as_ref()
     }
 
     /// Whether an item of a server that was started again says that it is the one that crashed; `None` if it says
     /// nothing about that.
     pub(crate) fn is_same(&self, item: &Item) -> Option<bool> {
-        let (Some((id, _)), Item::Line(line)) = (&self.handshake.asked, item) else { return None };
+        let (Some((id, _)), Item::Line(line)) = (&self.asked, item) else { return None };
         let server = answer(line, id)?;
-        Some(server.is_some() && server == self.handshake.answered)
+        Some(server.is_some() && server == self.answered)
     }
 }
 

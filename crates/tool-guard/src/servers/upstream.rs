@@ -7,43 +7,14 @@ mod http;
 mod posting;
 mod preflight;
 
+use self::faults::{Fault, Kind, failure};
 pub(crate) use self::{body::Events, faults::is_protocol_refusal, http::Upstream};
-use self::{
-    faults::{About, Fault, Kind, failure},
-    posting::HttpPost,
-};
-use crate::{
-    engine::{
-        failure::Failure,
-        server_event::{EventStream, Posted, ServerEvent},
-    },
-    wire::http_names::SESSION,
-};
+use crate::engine::failure::Failure;
 use bytes::Bytes;
-use futures_util::Stream;
-use hyper::{HeaderMap, Method, Request, Response, Uri, body::Incoming, http::request::Parts};
-use std::sync::{Arc, atomic::AtomicBool};
+use hyper::{HeaderMap, Method, Request, Response, body::Incoming, http::request::Parts};
 use tokio::time::Instant;
 
 impl Upstream {
-    /// Posts a message, at this address of the server's. What is heard ends when nothing more can come; dropping it
-    /// closes the connection.
-    pub(crate) fn post(self: &Arc<Self>, uri: Option<Uri>, posted: Posted) -> EventStream {
-        let is_sent = Arc::<AtomicBool>::default();
-        EventStream::of(self.events(uri, posted, is_sent.clone()), is_sent)
-    }
-
-    /// The same; `is_sent` becomes true when the first byte may leave.
-    pub(crate) fn events(
-        self: &Arc<Self>,
-        uri: Option<Uri>,
-        posted: Posted,
-        is_sent: Arc<AtomicBool>,
-    ) -> impl Stream<Item = ServerEvent> + Send + use<> {
-        let uri = uri.unwrap_or_else(|| self.url().clone());
-        HttpPost::new(self.clone(), uri, posted, is_sent).events()
-    }
-
     /// A request to the endpoint.
     pub(crate) fn request(
         &self,
@@ -72,11 +43,7 @@ impl Upstream {
         let mut uri = self.on_server(request.uri());
         let peer = self.alive.peer(uri.query(), request.headers());
         let is_endpoint = request.uri().path() == self.path();
-        let failed = |fault: &Fault| {
-            let has_session = request.headers().contains_key(SESSION);
-            let host = self.host();
-            failure(fault, About { kind: Kind::Message, has_session, is_modern: false, host })
-        };
+        let failed = |fault: &Fault| failure(fault, Kind::Message, self.host());
         let headers = self.take(request.headers());
         let sent = self.send_on(request.method(), &mut uri, &headers, request.body()).await;
         let (head, body) = sent.map_err(|fault| failed(&fault))?;

@@ -106,11 +106,8 @@ impl Lines {
             (Some(end), skipped) => {
                 let mut skipped = skipped.unwrap_or_default();
                 let part = self.skip(&mut skipped, end);
-                if part.is_none() {
-                    return Some(Item::Oversized(Oversized::of(skipped)));
-                }
                 self.ended = Some(Item::Oversized(Oversized::of(skipped)));
-                part
+                part.or_else(|| self.ended.take())
             }
             (None, skipped) => {
                 self.scanned = self.buffer.len();

@@ -1,10 +1,14 @@
 //! Reads lines that are too long to be kept or that no JSON reader accepts: the top-level `id` of an object,
 //! whether it is a request, its result and error. And which request a line of any kind answers.
 use super::jsonrpc::{Line, Token, read};
-use std::ops::Range;
+use std::{mem::take, ops::Range};
 
 /// The longest id that is remembered, in bytes of JSON text.
 const MAX_ID: usize = 256;
+
+// Names of members, as JSON text.
+const RESULT: &[u8] = b"\"result\"";
+const ERROR: &[u8] = b"\"error\"";
 
 /// Reads an object byte by byte, and keeps only its `id` and the positions of its answer.
 #[derive(Debug, Default)]
@@ -14,10 +18,10 @@ pub(crate) struct IdScan {
     escaped: bool,
     /// The string or scalar that is being read at the top level, or directly in `result`.
     token: Vec<u8>,
-    /// The top-level member of the value that is being read.
-    member: Member,
-    /// The member of `result` of the value that is being read.
-    flag: Flag,
+    /// The name of the top-level member whose value is being read.
+    member: Vec<u8>,
+    /// The name of the member of `result` whose value is being read.
+    flag: Vec<u8>,
     /// Whether a value comes next, and not a name.
     value: bool,
     /// The id's JSON text and its position, if it was a string or a number. Of several it is the last, as JSON
@@ -46,26 +50,6 @@ pub(crate) struct IdScan {
     pub(crate) ended: bool,
 }
 
-/// The members of a message that the scanner distinguishes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Member {
-    Id,
-    Result,
-    Error,
-    Version,
-    #[default]
-    Other,
-}
-
-/// The members of a result that the scanner distinguishes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Flag {
-    IsError,
-    ResultType,
-    #[default]
-    Other,
-}
-
 impl IdScan {
     /// Continues with more of the text.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
@@ -82,12 +66,12 @@ impl IdScan {
 
     /// Whether it answers with anything but a call's result: a failure, or a question.
     pub(crate) fn is_no_success(&self) -> bool {
-        let in_error = self.value && self.member == Member::Error;
+        let in_error = self.value && self.member == ERROR;
         self.error.is_some() || in_error || self.is_error || self.wants_input
     }
 
     fn step(&mut self, byte: u8) {
-        let in_result = self.depth == 2 && self.member == Member::Result;
+        let in_result = self.depth == 2 && self.member == RESULT;
         let keep = (self.depth == 1 || in_result) && self.token.len() < MAX_ID;
         if keep && self.token.is_empty() {
             self.begun = self.read;
@@ -95,10 +79,10 @@ impl IdScan {
         if self.depth == 1 && self.value && !byte.is_ascii_whitespace() {
             self.value_begun.get_or_insert(self.read);
         }
+        if keep && (self.in_string || byte == b'"') {
+            self.token.push(byte);
+        }
         if self.in_string {
-            if keep {
-                self.token.push(byte);
-            }
             match byte {
                 _ if self.escaped => self.escaped = false,
                 b'\\' => self.escaped = true,
@@ -108,17 +92,12 @@ impl IdScan {
             return;
         }
         match byte {
-            b'"' => {
-                self.in_string = true;
-                if keep {
-                    self.token.push(byte);
-                }
-            }
+            b'"' => self.in_string = true,
             b'{' | b'[' => {
                 // Only scalars have a text that is kept.
                 self.depth += 1;
-                self.flag = Flag::Other;
-                if self.depth == 2 && self.member == Member::Result {
+                self.flag.clear();
+                if self.depth == 2 && self.member == RESULT {
                     (self.is_error, self.wants_input) = (false, false);
                 }
             }
@@ -128,14 +107,7 @@ impl IdScan {
                 self.depth = self.depth.saturating_sub(1);
             }
             b':' if self.depth == 1 => self.begin_member(),
-            b':' if in_result => {
-                self.flag = match &*self.token {
-                    b"\"isError\"" => Flag::IsError,
-                    b"\"resultType\"" => Flag::ResultType,
-                    _ => Flag::Other,
-                };
-                self.token.clear();
-            }
+            b':' if in_result => self.flag = take(&mut self.token),
             b',' if self.depth == 1 || in_result => self.end_value(),
             _ if keep && !byte.is_ascii_whitespace() => self.token.push(byte),
             _ => {}
@@ -144,48 +116,41 @@ impl IdScan {
 
     /// Handles the end of a name at the top level.
     fn begin_member(&mut self) {
-        self.member = match &*self.token {
-            b"\"id\"" => Member::Id,
-            b"\"result\"" => Member::Result,
-            b"\"error\"" => Member::Error,
-            b"\"jsonrpc\"" => Member::Version,
-            _ => Member::Other,
-        };
-        self.asks |= self.token == b"\"method\"";
-        self.answers |= matches!(self.member, Member::Result | Member::Error);
-        self.token.clear();
+        self.member = take(&mut self.token);
+        self.asks |= self.member == b"\"method\"";
+        self.answers |= matches!(&*self.member, RESULT | ERROR);
         self.value = true;
     }
 
     fn end_value(&mut self) {
-        if self.depth == 2 && self.member == Member::Result {
-            let token = std::mem::take(&mut self.token);
-            match std::mem::take(&mut self.flag) {
-                Flag::IsError => self.is_error = token == b"true",
-                Flag::ResultType => self.wants_input = token == b"\"input_required\"",
-                Flag::Other => {}
+        if self.depth == 2 && self.member == RESULT {
+            let token = take(&mut self.token);
+            match &*take(&mut self.flag) {
+                b"\"isError\"" => self.is_error = token == b"true",
+                b"\"resultType\"" => self.wants_input = token == b"\"input_required\"",
+                _ => {}
             }
         }
         if self.depth != 1 {
             return;
         }
-        let token = std::mem::take(&mut self.token);
+        let token = take(&mut self.token);
         let begun = self.value_begun.take().unwrap_or(self.read);
-        if !std::mem::take(&mut self.value) {
+        if !take(&mut self.value) {
             return;
         }
         let whole = (token != b"null").then_some(begun..self.read);
-        match std::mem::take(&mut self.member) {
-            Member::Id if token.len() < MAX_ID => {
+        match &*take(&mut self.member) {
+            b"\"id\"" if token.len() < MAX_ID => {
                 let place = self.begun..self.begun + token.len();
                 let text = String::from_utf8(token).ok();
                 let usable = text.filter(|text| !text.is_empty() && text != "null");
                 self.found = usable.map(|text| (text.into(), place));
             }
-            Member::Error => self.error = whole,
-            Member::Result => self.result = whole,
-            Member::Version => self.is_rpc = token == b"\"2.0\"",
-            Member::Id | Member::Other => {}
+            ERROR => self.error = whole,
+            RESULT => self.result = whole,
+            b"\"jsonrpc\"" => self.is_rpc = token == b"\"2.0\"",
+            _ => {}
         }
     }
 }

@@ -256,10 +256,8 @@ impl Decider {
             let Some(call) = self.table.remove(number) else { continue };
             match call.state {
                 State::Deciding(_) => {
-                    self.answers.push_back((
-                        call.connection,
-                        Answer::block(&call.id, code::CANCELLED, HOST_GONE),
-                    ));
+                    let answer = Answer::block(&call.id, code::CANCELLED, HOST_GONE);
+                    self.answers.push_back((call.connection, answer));
                     self.proxy.cancel(&token(number));
                 }
                 _ => {

@@ -1,9 +1,10 @@
 //! The protocol: what a host reports, and what it is answered. `schemas/decide-event.schema.json` and
 //! `schemas/decide-answer.schema.json` describe both.
 use crate::wire::jsonrpc::{self, Token, present};
+use anyhow::{Context as _, bail, ensure};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::value::RawValue;
-use tr_core::{Effect, Ran};
+use tr_core::{Effect, Ran, printable};
 
 /// A line of the host's.
 #[derive(Debug)]
@@ -101,60 +102,47 @@ impl<'l> Event<'l> {
     /// # Errors
     /// Says what is wrong with it.
     pub(crate) fn read(line: &'l [u8]) -> Result<(Token, Self), Fault> {
-        let fault = |id: Option<&Token>, error: String| Fault { id: id.cloned(), error };
-        let Ok(text) = str::from_utf8(line) else {
-            return Err(fault(None, "the line is not UTF-8".into()));
-        };
+        let unnamed = |error: String| Fault { id: None, error };
+        let text = str::from_utf8(line).map_err(|_| unnamed("the line is not UTF-8".into()))?;
         let text = text.trim();
         let Head { id, event } = jsonrpc::object(text)
-            .map_err(|error| fault(None, format!("the line is no JSON object: {error}")))?;
-        let id = id.and_then(Token::read).ok_or_else(|| fault(None, ID.into()))?;
-        let bad = |error: serde_json::Error| fault(Some(&id), error.to_string());
-        let event = match event.as_deref() {
-            Some("before") => Self::Before(jsonrpc::object(text).map_err(bad)?),
-            Some("after") => Self::After(jsonrpc::object(text).map_err(bad)?),
-            Some("turn_end") => Self::TurnEnd(jsonrpc::object(text).map_err(bad)?),
-            Some(other) => {
-                let other = tr_core::printable(other).to_string();
-                return Err(fault(
-                    Some(&id),
-                    format!("unknown event {other:?}: expected before, after or turn_end"),
-                ));
-            }
-            None => {
-                return Err(fault(Some(&id), "event is missing: before, after or turn_end".into()));
-            }
-        };
-        event.check().map_err(|error| fault(Some(&id), error.into()))?;
-        Ok((id, event))
+            .map_err(|error| unnamed(format!("the line is no JSON object: {error}")))?;
+        let id = id.and_then(Token::read).ok_or_else(|| unnamed(ID.into()))?;
+        match Self::of(event.as_deref(), text) {
+            Ok(event) => Ok((id, event)),
+            Err(error) => Err(Fault { id: Some(id), error: error.to_string() }),
+        }
     }
 
-    /// What its members must be, beyond their types.
-    fn check(&self) -> Result<(), &'static str> {
-        match self {
-            Self::Before(before) => before.check(),
-            Self::After(after) => after.check(),
-            Self::TurnEnd(TurnEnd { session, .. }) if session.is_empty() => {
-                Err("session must not be empty")
+    /// The event of this name, whose members are what they must be.
+    fn of(name: Option<&str>, text: &'l str) -> anyhow::Result<Self> {
+        Ok(match name.context("event is missing: before, after or turn_end")? {
+            "before" => Self::Before(jsonrpc::object::<Box<Before<'_>>>(text)?.checked()?),
+            "after" => Self::After(jsonrpc::object::<After<'_>>(text)?.checked()?),
+            "turn_end" => Self::TurnEnd(jsonrpc::object::<TurnEnd>(text)?.checked()?),
+            other => {
+                bail!("unknown event {:?}: expected before, after or turn_end", printable(other))
             }
-            Self::TurnEnd(_) => Ok(()),
-        }
+        })
     }
 }
 
 impl Before<'_> {
-    fn check(&self) -> Result<(), &'static str> {
-        if self.tool.is_empty() {
-            return Err("tool must not be empty");
-        }
-        if self.params.is_some_and(|params| !params.get().starts_with('{')) {
-            return Err("params must be an object");
-        }
+    fn checked(self: Box<Self>) -> anyhow::Result<Box<Self>> {
+        ensure!(!self.tool.is_empty(), "tool must not be empty");
+        let is_object = self.params.is_none_or(|params| params.get().starts_with('{'));
+        ensure!(is_object, "params must be an object");
         let texts = [&self.call, &self.session, &self.turn, &self.key];
-        if texts.into_iter().flatten().any(|text| text.is_empty()) {
-            return Err("call, session, turn and key must not be empty: leave them out");
-        }
-        Ok(())
+        let is_empty = texts.into_iter().flatten().any(|text| text.is_empty());
+        ensure!(!is_empty, "call, session, turn and key must not be empty: leave them out");
+        Ok(self)
+    }
+}
+
+impl TurnEnd {
+    fn checked(self) -> anyhow::Result<Self> {
+        ensure!(!self.session.is_empty(), "session must not be empty");
+        Ok(self)
     }
 }
 
@@ -164,18 +152,14 @@ impl After<'_> {
         self.before.and_then(Token::read)
     }
 
-    fn check(&self) -> Result<(), &'static str> {
-        match (self.before, &self.call) {
-            (Some(before), _) if Token::read(before).is_none() => {
-                return Err("before must be the id of the line that began the call");
-            }
-            (None, None) => return Err("before or call must name the call that has ended"),
-            _ => {}
-        }
-        if self.output.is_some() && self.error.is_some() {
-            return Err("output and error exclude each other: a failure's text is its error");
-        }
-        Ok(())
+    fn checked(self) -> anyhow::Result<Self> {
+        let is_id = self.before.is_none() || self.before().is_some();
+        ensure!(is_id, "before must be the id of the line that began the call");
+        let is_named = self.before.is_some() || self.call.is_some();
+        ensure!(is_named, "before or call must name the call that has ended");
+        let is_one = self.output.is_none() || self.error.is_none();
+        ensure!(is_one, "output and error exclude each other: a failure's text is its error");
+        Ok(self)
     }
 }
 

@@ -123,8 +123,7 @@ impl Table {
 
     /// The calls whose hosts have.
     pub(crate) fn overdue(&self, now: Instant) -> Vec<u64> {
-        let is_over = |call: &Call| call.deadline().is_some_and(|until| until <= now);
-        self.all(is_over)
+        self.all(|call| call.deadline().is_some_and(|until| until <= now))
     }
 
     /// The calls that have not ended.

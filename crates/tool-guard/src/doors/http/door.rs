@@ -209,9 +209,8 @@ impl<B: Backend> HttpDoor<B> {
         const WHY: &str = "tools/call, and its cancellation, in a batch cannot be guarded, and nothing of the batch was done: send each message by itself";
         let asks = batch::asks(&body, usize::MAX, |_| false);
         let cancels = || {
-            let ids = batch::parts(&body).filter_map(|part| params::cancelled(&part));
-            let mut ids = ids.filter(|id| self.running.has(None, id));
-            ids.next().is_some()
+            let mut ids = batch::parts(&body).filter_map(|part| params::cancelled(&part));
+            ids.any(|id| self.running.has(None, &id))
         };
         if self.guard.mode == Mode::Enforce && (asks.is_none() || cancels()) {
             let refusals = answer::refusals(&batch::asked(&body), INVALID_REQUEST, WHY);

@@ -325,14 +325,12 @@ impl<B: Backend> CallExchange<B> {
                 self.proxy.on_failed(&open.id, failure);
             }
             Some(ServerEvent::Failed(failure)) => {
-                let open = self.open.remove(at);
-                if self.proxy.mode == Mode::Enforce {
-                    return self.proxy.on_failed(&open.id, failure);
-                }
-                let said = failure.to_string();
+                let (open, said) = (self.open.remove(at), failure.to_string());
                 self.proxy.on_failed(&open.id, failure);
-                let body = answer::refusal(&self.id.to_json(), NOT_FORWARDED, &said);
-                self.fail(StatusCode::BAD_GATEWAY, HeaderMap::new(), body, &said).await;
+                if self.proxy.mode != Mode::Enforce {
+                    let body = answer::refusal(&self.id.to_json(), NOT_FORWARDED, &said);
+                    self.fail(StatusCode::BAD_GATEWAY, HeaderMap::new(), body, &said).await;
+                }
             }
         }
     }

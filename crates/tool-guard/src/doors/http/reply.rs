@@ -160,33 +160,27 @@ impl Reply {
 
     /// Waits for news of the client.
     pub(crate) async fn news(&mut self) -> ClientEvent {
-        let news = match &mut self.0 {
+        let is_received = match &mut self.0 {
             State::Waiting(response) => {
                 response.closed().await;
-                ClientEvent::Left
+                false
             }
             State::Streaming(events) if events.capacity() == 0 => {
                 if events.reserve().await.is_ok() {
                     return ClientEvent::Room;
                 }
-                ClientEvent::Left
+                false
             }
             State::Streaming(events) => {
                 events.closed().await;
-                ClientEvent::Left
+                false
             }
-            State::Streamed(events) => match events.reserve_many(events.max_capacity()).await {
-                Ok(_) => ClientEvent::Received,
-                Err(_) => ClientEvent::Left,
-            },
-            State::Sent(received) => match received.await {
-                Ok(()) => ClientEvent::Received,
-                Err(_) => ClientEvent::Left,
-            },
+            State::Streamed(events) => events.reserve_many(events.max_capacity()).await.is_ok(),
+            State::Sent(received) => received.await.is_ok(),
             State::Over => pending().await,
         };
         self.0 = State::Over;
-        news
+        if is_received { ClientEvent::Received } else { ClientEvent::Left }
     }
 
     /// Whether nothing more will be known about the client.

@@ -85,8 +85,8 @@ pub(super) async fn answered(
                 if asked.requests == 1 && scan::answered(&line).is_some() =>
             {
                 let mut answer = respond(StatusCode::OK, guard.overheard(&line));
-                if let Some(code) = error_code(&line) {
-                    answer.extensions_mut().insert(IsError(code));
+                if let Some(error) = jsonrpc::error(&line) {
+                    answer.extensions_mut().insert(IsError(error.code().unwrap_or_default()));
                 }
                 return answer;
             }
@@ -95,7 +95,7 @@ pub(super) async fn answered(
                 return respond(head.status, body);
             }
             heard @ (ServerEvent::Failed(_) | ServerEvent::Oversized(_)) => {
-                let mut answer = refuse(StatusCode::BAD_GATEWAY, &asked.id, &heard);
+                let mut answer = unanswered(&asked.id, &heard);
                 if let ServerEvent::Failed(failure) = &heard {
                     answer.extensions_mut().insert(NotAnswered(failure.ran()));
                 }
@@ -117,20 +117,19 @@ pub(super) async fn answered(
 
 /// The answer to a request that the server does not answer.
 fn failure_line(id: &str, heard: &ServerEvent) -> Option<Bytes> {
-    let text = match heard {
-        ServerEvent::Failed(failure) => failure.to_string(),
-        ServerEvent::Oversized(line) => {
-            return Some(too_long(line, line.id.as_deref().or(Some(id))));
+    match heard {
+        ServerEvent::Failed(failure) => {
+            Some(answer::refusal(id, NOT_FORWARDED, &failure.to_string()))
         }
-        ServerEvent::Refused(response) => return Some(response.body().clone()),
-        _ => return None,
-    };
-    Some(answer::refusal(id, NOT_FORWARDED, &text))
+        ServerEvent::Oversized(line) => Some(too_long(line, line.id.as_deref().or(Some(id)))),
+        ServerEvent::Refused(response) => Some(response.body().clone()),
+        _ => None,
+    }
 }
 
 /// A response that says why there is no answer.
-pub(super) fn refuse(status: StatusCode, id: &str, heard: &ServerEvent) -> Answered {
-    respond(status, failure_line(id, heard).unwrap_or_default())
+fn unanswered(id: &str, heard: &ServerEvent) -> Answered {
+    respond(StatusCode::BAD_GATEWAY, failure_line(id, heard).unwrap_or_default())
 }
 
 /// A response without a body.
@@ -161,11 +160,7 @@ pub(super) fn not_allowed() -> Answered {
 }
 
 pub(super) fn not_started(id: &str, error: &io::Error) -> Answered {
-    refuse(StatusCode::BAD_GATEWAY, id, &failed(error))
-}
-
-fn error_code(line: &[u8]) -> Option<i64> {
-    jsonrpc::error(line).map(|error| error.code().unwrap_or_default())
+    unanswered(id, &failed(error))
 }
 
 /// The answer beyond a limit that may hold for so long: nothing ran.

@@ -8,14 +8,14 @@ use crate::{
     front::{body::Answered, events::body_of},
 };
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, task::AtomicWaker};
 use http_body_util::BodyExt as _;
 use hyper::header::CONTENT_LENGTH;
 use std::{
     future::poll_fn,
     pin::Pin,
     sync::{Arc, Mutex},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 use tokio::time::{Instant, sleep_until};
 use tr_core::{BoxError, internal::lock};
@@ -35,16 +35,15 @@ struct State {
     readers: u64,
     /// Since when no client reads it.
     unread_since: Instant,
-    to_read: Option<Waker>,
-    to_write: Option<Waker>,
-    call: Call,
+    to_read: AtomicWaker,
+    to_write: AtomicWaker,
+    call: Option<Call>,
     presence: Presence,
 }
 
 /// The call without a strong id whose answer the stream carries.
 #[derive(Debug)]
 enum Call {
-    None,
     Waits(Uncut),
     /// Its client vanished, and may resume the stream.
     Cut(Cut),
@@ -57,9 +56,9 @@ impl Kept {
             reader: None,
             readers: 0,
             unread_since: Instant::now(),
-            to_read: None,
-            to_write: None,
-            call: Call::None,
+            to_read: AtomicWaker::new(),
+            to_write: AtomicWaker::new(),
+            call: None,
             presence: Presence::default(),
         })))
     }
@@ -104,7 +103,7 @@ impl Kept {
     /// Sets the call whose answer the stream carries.
     pub(super) fn watch(&self, watched: &Watched) {
         let mut state = lock(&self.0);
-        state.call = watched.take().map_or(Call::None, Call::Waits);
+        state.call = watched.take().map(Call::Waits);
         state.presence = watched.presence.clone();
     }
 
@@ -113,7 +112,7 @@ impl Kept {
         let mut state = lock(&self.0);
         let read = state.reader.map(|(_, number)| number);
         state.replay.push(event, read, Instant::now().into_std());
-        state.wake_reader();
+        state.to_read.wake();
     }
 
     /// The events after this one, and those that follow; who read it before gets no more.
@@ -122,11 +121,11 @@ impl Kept {
         state.presence.here();
         state.readers += 1;
         state.reader = Some((state.readers, after));
-        state.call = match std::mem::replace(&mut state.call, Call::None) {
-            Call::Cut(cut) => cut.withdraw().map_or(Call::None, Call::Waits),
+        state.call = match state.call.take() {
+            Some(Call::Cut(cut)) => cut.withdraw().map(Call::Waits),
             call => call,
         };
-        state.wake_reader();
+        state.to_read.wake();
         Read { kept: self.clone(), reader: state.readers }
     }
 
@@ -155,10 +154,10 @@ impl Kept {
     /// Waits until the client has taken enough.
     async fn has_room(&self) {
         poll_fn(|cx| {
-            let mut state = lock(&self.0);
+            let state = lock(&self.0);
             match state.reader {
                 Some((_, number)) if state.replay.unread(number) >= MAX_BYTES => {
-                    state.to_write = Some(cx.waker().clone());
+                    state.to_write.register(cx.waker());
                     Poll::Pending
                 }
                 _ => Poll::Ready(()),
@@ -187,20 +186,14 @@ impl Kept {
 impl State {
     /// The client has all of it.
     fn receive(&mut self) {
-        if let Call::Waits(call) = std::mem::replace(&mut self.call, Call::None) {
+        if let Some(Call::Waits(call)) = self.call.take() {
             call.received();
         }
     }
 
     fn end(&mut self) {
         self.replay.ended = true;
-        self.wake_reader();
-    }
-
-    fn wake_reader(&mut self) {
-        if let Some(waker) = self.to_read.take() {
-            waker.wake();
-        }
+        self.to_read.wake();
     }
 }
 
@@ -216,10 +209,8 @@ impl Stream for Read {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut state = lock(&self.kept.0);
-        let Some((reader, number)) = state.reader else { return Poll::Ready(None) };
-        if reader != self.reader {
-            return Poll::Ready(None);
-        }
+        let reads = state.reader.filter(|(reader, _)| *reader == self.reader);
+        let Some((reader, number)) = reads else { return Poll::Ready(None) };
         match state.replay.after(number) {
             Next::Event(bytes) => {
                 state.reader = Some((reader, number + 1));
@@ -227,13 +218,11 @@ impl Stream for Read {
                 if state.replay.after(number + 1) == Next::End {
                     state.receive();
                 }
-                if let Some(waker) = state.to_write.take() {
-                    waker.wake();
-                }
+                state.to_write.wake();
                 Poll::Ready(Some(Ok(bytes)))
             }
             Next::Nothing => {
-                state.to_read = Some(cx.waker().clone());
+                state.to_read.register(cx.waker());
                 Poll::Pending
             }
             Next::End => {
@@ -241,7 +230,7 @@ impl Stream for Read {
                 Poll::Ready(None)
             }
             Next::Lost => {
-                state.call = Call::None;
+                state.call = None;
                 Poll::Ready(None)
             }
         }
@@ -254,14 +243,12 @@ impl Drop for Read {
         if state.reader.is_some_and(|(reader, _)| reader == self.reader) {
             state.reader = None;
             state.presence.away();
-            state.call = match std::mem::replace(&mut state.call, Call::None) {
-                Call::Waits(call) => Call::Cut(call.cut()),
+            state.call = match state.call.take() {
+                Some(Call::Waits(call)) => Some(Call::Cut(call.cut())),
                 call => call,
             };
             state.unread_since = Instant::now();
-            if let Some(waker) = state.to_write.take() {
-                waker.wake();
-            }
+            state.to_write.wake();
         }
     }
 }

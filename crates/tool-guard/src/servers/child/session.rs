@@ -1,8 +1,5 @@
 //! A session: its server, its streams, and what is heard of the calls in it.
-use super::{
-    kept::{Kept, Read},
-    replay::EventId,
-};
+use super::{kept::Kept, replay::EventId};
 use crate::{
     engine::{
         guard::Guard,
@@ -17,19 +14,20 @@ use crate::{
     servers::connection::{Connection, Post},
     wire::http_names::is_from,
 };
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream::iter};
+use futures_util::{
+    StreamExt as _,
+    stream::{iter, poll_fn},
+};
 use hyper::{
     HeaderMap, StatusCode,
     header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue},
 };
 use std::{
     collections::HashMap,
-    pin::Pin,
     sync::{Arc, Mutex},
-    task::{Context, Poll, ready},
+    task::{Poll, ready},
 };
-use tr_core::{BoxError, internal::lock};
+use tr_core::internal::lock;
 
 /// How many requests of a session may be open.
 const MAX_STREAMS: usize = 64;
@@ -60,7 +58,8 @@ impl Session {
 
     /// Whether no more requests may be open. A stream that may be resumed counts.
     pub(super) fn is_full(&self) -> bool {
-        self.connection.streams().max(lock(&self.streams).unfinished()) >= MAX_STREAMS
+        let kept = lock(&self.streams).kept.values().filter(|kept| !kept.has_ended()).count();
+        self.connection.streams().max(kept) >= MAX_STREAMS
     }
 
     /// Makes the response resumable, if it is a stream and the client resumes streams.
@@ -100,10 +99,23 @@ impl Session {
         if is_resumable(headers) {
             kept.push(b"data: \n\n");
         }
-        let read = kept.read(after);
-        let listening =
-            Listening { post: self.connection.listen(), kept, read, guard: guard.clone() };
-        let mut answer = stream(listening);
+        let mut read = kept.read(after);
+        let (mut post, guard) = (self.connection.listen(), guard.clone());
+        let mut answer = stream(poll_fn(move |cx| {
+            loop {
+                if let Poll::Ready(event) = read.poll_next_unpin(cx) {
+                    return Poll::Ready(event);
+                }
+                match ready!(post.poll_next_unpin(cx)) {
+                    // It is kept in case that the client loses it.
+                    Some(ServerEvent::Message { line, .. }) => {
+                        kept.push(&event(&guard.overheard(&line), None));
+                    }
+                    Some(_) => {}
+                    None => return Poll::Ready(None),
+                }
+            }
+        }));
         answer.extensions_mut().insert(EndsAtOnce);
         answer
     }
@@ -125,12 +137,6 @@ impl Session {
     /// Forgets old events.
     pub(super) fn trim(&self) {
         lock(&self.streams).unasked.trim();
-    }
-}
-
-impl Streams {
-    fn unfinished(&self) -> usize {
-        self.kept.values().filter(|kept| !kept.has_ended()).count()
     }
 }
 
@@ -160,34 +166,6 @@ fn digest(headers: &HeaderMap, names: &[HeaderName]) -> [u8; 32] {
         hasher.update(value);
     }
     *hasher.finalize().as_bytes()
-}
-
-/// What the server says unasked. It is kept in case that the client loses it.
-struct Listening {
-    post: Post,
-    kept: Kept,
-    read: Read,
-    guard: Arc<Guard>,
-}
-
-impl Stream for Listening {
-    type Item = Result<Bytes, BoxError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            if let Poll::Ready(event) = Pin::new(&mut self.read).poll_next(cx) {
-                return Poll::Ready(event);
-            }
-            match ready!(Pin::new(&mut self.post).poll_next(cx)) {
-                Some(ServerEvent::Message { line, .. }) => {
-                    let line = self.guard.overheard(&line);
-                    self.kept.push(&event(&line, None));
-                }
-                Some(_) => {}
-                None => return Poll::Ready(None),
-            }
-        }
-    }
 }
 
 /// What is heard of a post: with the head of a stream before it, if that begins at once.

@@ -21,14 +21,15 @@ pub(super) struct Sessions<T> {
     all: HashMap<Box<str>, Session<T>>,
 }
 
+/// A session.
 #[derive(Debug)]
-struct Session<T> {
+pub(super) struct Session<T> {
     /// The credential of the client that began it.
     owner: [u8; 32],
-    last_used: Instant,
+    pub(super) last_used: Instant,
     /// Whether it has called a tool.
-    has_called: bool,
-    value: T,
+    pub(super) has_called: bool,
+    pub(super) value: T,
 }
 
 impl<T> Sessions<T> {
@@ -36,8 +37,8 @@ impl<T> Sessions<T> {
         Self { limits, all: HashMap::new() }
     }
 
-    /// Ends a session for one of this owner's, if there is no place. Clients often leave without a word. So the longest
-    /// idle session that has called no tool is ended, else the longest idle one of this owner's.
+    /// Ends a session for one of this owner's, if there is no place, and returns it. Clients often leave without a word.
+    /// So the longest idle session that has called no tool is ended, else the longest idle one of this owner's.
     ///
     /// # Errors
     /// How long it is until there can be room.
@@ -46,7 +47,7 @@ impl<T> Sessions<T> {
         owner: &[u8; 32],
         now: Instant,
         is_busy: impl Fn(&T) -> bool,
-    ) -> Result<Option<(T, Ended)>, Duration> {
+    ) -> Result<Option<Session<T>>, Duration> {
         if self.all.len() < self.limits.most {
             return Ok(None);
         }
@@ -56,11 +57,8 @@ impl<T> Sessions<T> {
         let is_over = |it: &Session<T>| may_end(it) && idle(it) >= NEVER_BEFORE && quiet(it);
         let over = self.all.iter().filter(|(_, it)| is_over(it));
         let first = over.min_by_key(|(_, it)| (it.has_called, it.last_used));
-        if let Some(id) = first.map(|(id, _)| id.clone())
-            && let Some(session) = self.all.remove(&id)
-        {
-            let ended = Ended { has_called: session.has_called, idle: idle(&session) };
-            return Ok(Some((session.value, ended)));
+        if let Some(id) = first.map(|(id, _)| id.clone()) {
+            return Ok(self.all.remove(&id));
         }
         let until = |it: &Session<T>| {
             let limit = if may_end(it) { NEVER_BEFORE } else { self.limits.idle };
@@ -126,13 +124,6 @@ impl<T> Sessions<T> {
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.all.values().map(|session| &session.value)
     }
-}
-
-/// A session that ended for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ended {
-    pub(super) has_called: bool,
-    pub(super) idle: Duration,
 }
 
 /// How a session is used.
@@ -203,7 +194,7 @@ mod tests {
         sessions.get(&first, &ALICE, at(2), true);
         let mut room = |owner, now, busy: &[u8]| {
             let made = sessions.make_room(&owner, now, |it| busy.contains(it));
-            let made = made.map(|made| made.map(|(it, ended)| (it, ended.has_called)));
+            let made = made.map(|made| made.map(|ended| (ended.value, ended.has_called)));
             // The place is taken by one that is always busy.
             if let Ok(Some(_)) = made {
                 sessions.add([made.unwrap().unwrap().0 + 10; 16], owner, now, 0);

@@ -10,6 +10,7 @@ use crate::{
     wire::jsonrpc::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, cancellation},
 };
 use bytes::{Bytes, BytesMut};
+use futures_util::task::AtomicWaker;
 use hyper::{Response, StatusCode};
 use std::{
     collections::{HashMap, VecDeque},
@@ -98,7 +99,7 @@ impl Posts {
             ..Post::default()
         };
         if let Some(gone) = &self.gone {
-            post.heard.push_back(ServerEvent::Failed(gone.before()));
+            post.heard.push_back(ServerEvent::Failed(gone.failure(true)));
             self.posts.insert(number, post);
             return number;
         }
@@ -132,14 +133,13 @@ impl Posts {
     /// Listens to what answers no post; who listened before hears nothing more.
     pub(super) fn listen(&mut self) -> u64 {
         self.last += 1;
-        let mut post = Post { from: self.queued, is_listener: true, ..Post::default() };
+        let mut post = Post { from: self.queued, ..Post::default() };
         if let Some(before) = self.listener.replace(self.last)
             && let Some(before) = self.posts.get_mut(&before)
         {
-            before.is_listener = false;
             // What it did not take is for the next one.
             (post.heard, post.bytes) = (take(&mut before.heard), take(&mut before.bytes));
-            before.wake();
+            before.waker.wake();
         }
         self.posts.insert(self.last, post);
         self.give_kept(self.last);
@@ -155,11 +155,11 @@ impl Posts {
             self.unread -= size;
             return Some(Some(heard));
         }
-        let is_over = post.open == 0 && !post.is_listener;
+        let is_over = post.open == 0 && self.listener != Some(number);
         if is_over || self.gone.is_some() {
             return Some(None);
         }
-        post.waker = Some(waker.clone());
+        post.waker.register(waker);
         None
     }
 
@@ -167,12 +167,12 @@ impl Posts {
     pub(super) fn close(&mut self, number: u64) {
         let Some(post) = self.posts.remove(&number) else { return };
         self.unread -= post.bytes;
-        self.listener.take_if(|listener| *listener == number);
+        let was_listener = self.listener.take_if(|listener| *listener == number).is_some();
         if self.sharing == Sharing::Session {
             // A message that its stream did not take is for the next one.
             for heard in post.heard {
                 if let ServerEvent::Message { line, .. } = heard
-                    && post.is_listener
+                    && was_listener
                 {
                     self.keep(&line);
                 }
@@ -206,7 +206,7 @@ impl Posts {
                 && let Some(post) = &mut post
             {
                 post.open -= 1;
-                post.wake();
+                post.waker.wake();
             }
         }
     }
@@ -231,10 +231,9 @@ impl Posts {
         for post in self.posts.values_mut() {
             for _ in 0..take(&mut post.open).min(1) {
                 let is_unsent = post.from >= self.written;
-                let failure = if is_unsent { gone.before() } else { gone.failure() };
-                post.heard.push_back(ServerEvent::Failed(failure));
+                post.heard.push_back(ServerEvent::Failed(gone.failure(is_unsent)));
             }
-            post.wake();
+            post.waker.wake();
         }
         self.waiting.drain(..).for_each(Waker::wake);
     }
@@ -254,13 +253,12 @@ impl Posts {
 struct Post {
     heard: VecDeque<ServerEvent>,
     bytes: usize,
-    waker: Option<Waker>,
+    waker: AtomicWaker,
     /// How many of its requests are not answered.
     open: usize,
     /// Where its line begins, in what was queued for the server.
     from: u64,
     is_mutating: bool,
-    is_listener: bool,
     /// Its client has cancelled it, and only its late answer is of interest.
     is_cancelled: bool,
     /// Whether its client is there.
@@ -271,12 +269,6 @@ impl Post {
     /// Whether its client waits for answers.
     const fn is_waited_for(&self) -> bool {
         self.open > 0 && !self.is_cancelled
-    }
-
-    fn wake(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
     }
 }
 
@@ -290,21 +282,15 @@ pub(super) enum Gone {
 }
 
 impl Gone {
-    pub(super) fn failure(&self) -> Failure {
-        match self {
-            Self::NotStarted(_) => self.before(),
-            Self::Ended => Failure::SERVER_GONE,
-        }
-    }
-
-    /// The failure of what the server never read.
-    pub(super) fn before(&self) -> Failure {
+    /// The failure of a request; of one that is unsent, the server has read nothing.
+    fn failure(&self, is_unsent: bool) -> Failure {
         match self {
             Self::NotStarted(why) => {
                 let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::Permanent);
                 Failure::said(why.to_string(), facts)
             }
-            Self::Ended => Failure::SERVER_GONE_BEFORE,
+            Self::Ended if is_unsent => Failure::SERVER_GONE_BEFORE,
+            Self::Ended => Failure::SERVER_GONE,
         }
     }
 }

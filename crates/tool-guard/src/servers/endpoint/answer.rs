@@ -1,5 +1,7 @@
 //! What tools of either kind answer.
 use crate::engine::failure::Failure;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
 use tr_core::{BoxError, FailureInfo, Json, Ran, Verdict, chunks::ChunkSink};
 
 /// The longest answer of a tool, in bytes.
@@ -32,35 +34,24 @@ pub(super) fn grow(all: &mut Vec<u8>, data: &[u8], ran: Ran) -> Result<(), Failu
     Ok(())
 }
 
-/// The lines of an answer, which are its chunks.
-#[derive(Debug, Default)]
-pub(super) struct Lines {
-    /// The beginning of a line whose end has not come.
-    begun: Vec<u8>,
-}
-
-impl Lines {
-    /// Sends the lines that are whole now.
-    ///
-    /// # Errors
-    /// If a line is longer than [`MOST`], or the call takes no more chunks.
-    pub(super) async fn send(&mut self, data: &[u8], to: &mut ChunkSink) -> Result<(), BoxError> {
+/// Sends each line of an answer as a chunk.
+///
+/// # Errors
+/// If the answer breaks off, a line is longer than [`MOST`], or the call takes no more chunks.
+pub(super) async fn send_lines<E: Into<BoxError>>(
+    mut answer: impl Stream<Item = Result<Bytes, E>> + Unpin,
+    to: &mut ChunkSink,
+) -> Result<(), BoxError> {
+    let mut begun = Vec::new();
+    while let Some(data) = answer.next().await {
         // The tool is cut off in its middle.
-        grow(&mut self.begun, data, Ran::Unknown)?;
-        while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.begun.drain(..=end).collect();
+        grow(&mut begun, &data.map_err(Into::into)?, Ran::Unknown)?;
+        while let Some(end) = begun.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = begun.drain(..=end).collect();
             chunk(&line, to).await?;
         }
-        Ok(())
     }
-
-    /// Sends what is left.
-    ///
-    /// # Errors
-    /// If the call takes no more chunks.
-    pub(super) async fn end(self, to: &mut ChunkSink) -> Result<(), BoxError> {
-        chunk(&self.begun, to).await
-    }
+    chunk(&begun, to).await
 }
 
 async fn chunk(line: &[u8], to: &mut ChunkSink) -> Result<(), BoxError> {

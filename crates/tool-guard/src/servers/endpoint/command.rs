@@ -1,5 +1,5 @@
 //! A tool that is a command: params are on its standard input, what it prints is its answer.
-use super::answer::{Lines, MOST, content, too_long};
+use super::answer::{MOST, content, send_lines, too_long};
 use crate::{
     files::{in_path, is_program},
     secrets::without,
@@ -7,15 +7,15 @@ use crate::{
     supervise::NOT_STARTED,
 };
 use anyhow::bail;
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, stream::try_unfold};
 use std::{ffi::OsString, io, path::Path, process::Stdio, sync::Arc};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, copy, sink},
     try_join,
 };
 use tool_reliability::wire::Normaliser;
-use tr_core::{
-    BoxError, Capability, NotSent, OutcomeParts, Ran, ToolCall, ToolOutcome, chunks::ChunkSink,
-};
+use tr_core::{BoxError, Capability, NotSent, OutcomeParts, Ran, ToolCall, ToolOutcome};
 
 /// How much of what it prints as errors is kept, in bytes: the end.
 const ERRORS: usize = 8 << 10;
@@ -73,7 +73,7 @@ pub(super) async fn call(
     let mut sink = streams.then(|| call.chunk_sink());
     let read = async {
         match &mut sink {
-            Some(sink) => lines(output, sink).await.map(|()| (Vec::new(), true)),
+            Some(sink) => send_lines(pieces(output), sink).await.map(|()| (Vec::new(), true)),
             None => Ok(first(output, MOST).await?),
         }
     };
@@ -117,15 +117,13 @@ pub(super) async fn call(
     Ok(outcome)
 }
 
-/// Sends each line of a stream as a chunk.
-async fn lines(mut stream: impl AsyncRead + Unpin, to: &mut ChunkSink) -> Result<(), BoxError> {
-    let (mut lines, mut part) = (Lines::default(), vec![0; 64 << 10]);
-    loop {
-        match stream.read(&mut part).await? {
-            0 => return lines.end(to).await,
-            read => lines.send(&part[..read], to).await?,
-        }
-    }
+/// The bytes of a stream, as they come.
+fn pieces(output: impl AsyncRead + Unpin) -> impl Stream<Item = io::Result<Bytes>> + Unpin {
+    Box::pin(try_unfold(output, |mut output| async move {
+        let mut part = BytesMut::with_capacity(64 << 10);
+        let read = output.read_buf(&mut part).await?;
+        Ok((read > 0).then(|| (part.freeze(), output)))
+    }))
 }
 
 /// The beginning of a stream, which is read to its end, and whether that is all of it.

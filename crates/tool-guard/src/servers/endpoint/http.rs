@@ -1,6 +1,6 @@
 //! A tool of `serve` that is an HTTP endpoint: the params of a call are the body of a request, and the body of the
 //! response is the answer.
-use super::answer::{Lines, content, grow};
+use super::answer::{content, grow, send_lines};
 use crate::{
     connect::{Connector, Trust, was_not_sent},
     secrets::without,
@@ -63,18 +63,12 @@ impl HttpTool {
         Ok(Arc::new(Self { client, url, method, headers }))
     }
 
-    pub(super) fn call(
-        self: &Arc<Self>,
-        call: ToolCall,
-    ) -> impl Future<Output = Result<ToolOutcome, BoxError>> + Send + use<> {
-        let tool = self.clone();
-        async move {
-            let request = tool.request(&call).map_err(NotSent::new)?;
-            match tool.client.request(request).await {
-                Err(error) if was_not_sent(&error) => Err(NotSent::new(error).into()),
-                Err(error) => Err(error.into()),
-                Ok(response) => answer(response, &call).await,
-            }
+    pub(super) async fn call(self: Arc<Self>, call: ToolCall) -> Result<ToolOutcome, BoxError> {
+        let request = self.request(&call).map_err(NotSent::new)?;
+        match self.client.request(request).await {
+            Err(error) if was_not_sent(&error) => Err(NotSent::new(error).into()),
+            Err(error) => Err(error.into()),
+            Ok(response) => answer(response, &call).await,
         }
     }
 
@@ -105,13 +99,11 @@ impl HttpTool {
 
 async fn answer(response: Response<Incoming>, call: &ToolCall) -> Result<ToolOutcome, BoxError> {
     let (head, body) = response.into_parts();
-    let media = head.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
-    if head.status.is_success()
-        && media.is_some_and(|media| media.starts_with("application/x-ndjson"))
-    {
-        return chunks(body, call).await;
-    }
     if head.status.is_success() {
+        let media = head.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+        if media.is_some_and(|media| media.starts_with("application/x-ndjson")) {
+            return chunks(body, call).await;
+        }
         let text = text(body).await?;
         let mut parts = OutcomeParts::default();
         parts.content = content(&text);
@@ -159,15 +151,8 @@ async fn text(body: Incoming) -> Result<String, BoxError> {
 
 /// Each line of the body is a chunk.
 async fn chunks(body: Incoming, call: &ToolCall) -> Result<ToolOutcome, BoxError> {
-    let (mut sink, mut body) = (call.chunk_sink(), body.into_data_stream());
-    let read = async {
-        let mut lines = Lines::default();
-        while let Some(data) = body.next().await {
-            lines.send(&data?, &mut sink).await?;
-        }
-        lines.end(&mut sink).await
-    };
-    match read.await {
+    let mut sink = call.chunk_sink();
+    match send_lines(body.into_data_stream(), &mut sink).await {
         Ok(()) => Ok(sink.finish(ToolOutcome::default())),
         Err(error) => Err(sink.fail(error)),
     }

@@ -62,16 +62,15 @@ impl Headers {
 
 /// The headers in which a message of MCP 2026-07-28 repeats parts of itself.
 fn repeated(body: &[u8], tools: &Mirrored) -> HeaderMap {
-    let mut headers = HeaderMap::new();
     // Most messages do not name it.
     if memchr::memmem::find(body, b"io.modelcontextprotocol/protocolVersion").is_none() {
-        return headers;
+        return HeaderMap::new();
     }
-    let Line::One(message) = jsonrpc::read(body) else { return headers };
+    let Line::One(message) = jsonrpc::read(body) else { return HeaderMap::new() };
     let params = Params::of(&message);
     let version = params.meta().version.and_then(string);
     let (Some(method), Some(version)) = (message.method.as_deref(), version) else {
-        return headers;
+        return HeaderMap::new();
     };
     let name = params.name.and_then(string).or_else(|| params.uri.and_then(string));
     let tool = name.clone().filter(|_| method == "tools/call").unwrap_or_default();
@@ -83,9 +82,7 @@ fn repeated(body: &[u8], tools: &Mirrored) -> HeaderMap {
         let name = format!("mcp-param-{name}").parse().ok()?;
         Some((name, mirrored::text(argument?)))
     }));
-    let values = parts.iter().filter_map(|(name, text)| Some((name.clone(), encoded(text)?)));
-    headers.extend(values);
-    headers
+    parts.iter().filter_map(|(name, text)| Some((name.clone(), encoded(text)?))).collect()
 }
 
 /// Text as a header's value: in Base64 where it has other characters.

@@ -97,11 +97,8 @@ impl Open {
         let is_of_batch = !self.batch.is_empty()
             && response.status() == StatusCode::BAD_REQUEST
             && code == Some(-32600);
-        if is_of_batch {
-            return false;
-        }
         let is_message = matches!(self.kind, Kind::Message | Kind::Initialized);
-        is_status && may_be && self.session.is_some() && is_message
+        is_status && may_be && !is_of_batch && self.session.is_some() && is_message
     }
 
     /// Whether the client waits for an answer.

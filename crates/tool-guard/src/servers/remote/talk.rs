@@ -10,7 +10,7 @@ use crate::{
         guard::Guard,
         options::{Mode, Options},
         out::Outgoing,
-        server_event::{EventStream, ServerEvent, next_of},
+        server_event::{Asks, EventStream, ServerEvent, next_of},
     },
     servers::upstream::{Upstream, is_protocol_refusal},
     wire::{
@@ -18,14 +18,14 @@ use crate::{
         jsonrpc::{self, Line, Token, error_code, string},
         params::cancelled,
         scan::answered,
-        until::until,
     },
 };
 use bytes::Bytes;
+use futures_util::future::OptionFuture;
 use hyper::{Method, Response, header::HeaderValue};
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tr_core::{FailureInfo, Ran, Verdict};
 
 /// How long messages wait for a sign that `notifications/initialized` has reached the server.
@@ -72,9 +72,7 @@ impl Remote {
 
     /// Sends a message.
     pub(super) fn send(&mut self, outgoing: Outgoing) {
-        let begins =
-            |line: &[u8]| matches!(jsonrpc::read(line), Line::One(it) if it.is_initialize());
-        if self.is_lost && self.held.is_none() && !begins(&outgoing.line) {
+        if self.is_lost && self.held.is_none() && !Asks::of(&outgoing.line).is_initialize {
             self.begin_again();
         }
         if let Some(held) = &mut self.held {
@@ -186,11 +184,11 @@ impl Remote {
 
     /// What is heard next, and of what.
     pub(super) async fn heard(&mut self) -> (Open, Option<ServerEvent>) {
-        let deadline = self.held.as_ref().map(|held| held.until);
+        let deadline = self.held.as_ref().map(|held| sleep_until(held.until));
         let (at, heard) = tokio::select! {
             biased;
             found = next_of(&mut self.open, |(_, hearing)| hearing) => found,
-            () = until(deadline), if deadline.is_some() => {
+            Some(()) = OptionFuture::from(deadline) => {
                 if self.is_held_by(Kind::BeginsAgain) {
                     self.forget(Kind::BeginsAgain);
                     self.lose();
@@ -202,9 +200,7 @@ impl Remote {
         };
         let open = self.open[at].0.clone();
         self.open[at].0.on_heard(heard.as_ref());
-        if heard.is_none()
-            || matches!(heard, Some(ServerEvent::Refused(_) | ServerEvent::Failed(_)))
-        {
+        if matches!(heard, None | Some(ServerEvent::Refused(_) | ServerEvent::Failed(_))) {
             drop(self.open.remove(at));
         }
         if matches!(open.kind, Kind::Begins | Kind::BeginsAgain | Kind::Initialized) {
@@ -309,13 +305,10 @@ impl Remote {
     pub(super) fn refused(&mut self, open: &Open, response: &Response<Bytes>) -> Failure {
         let status = response.status();
         let lost = open.has_lost(response);
-        let mut verdict = Verdict::Permanent;
+        let verdict = if lost { Verdict::TRANSIENT } else { Verdict::Permanent };
         // A late refusal may be that of the session before.
         if lost && self.held.is_none() && open.session == self.headers.session {
             self.begin_again();
-        }
-        if lost {
-            verdict = Verdict::TRANSIENT;
         }
         let said = jsonrpc::error(response.body()).and_then(|error| string(error.message?));
         let said = said.unwrap_or_default();

@@ -44,8 +44,7 @@ impl Alive {
         let mut seen = lock(&self.seen);
         if seen.len() >= MOST && !seen.contains_key(&peer) {
             let mut times: Vec<_> = seen.values().copied().collect();
-            let (_, middle, _) = times.select_nth_unstable(MOST / 2);
-            let middle = *middle;
+            let middle = *times.select_nth_unstable(MOST / 2).1;
             seen.retain(|_, at| *at > middle);
         }
         seen.insert(peer, now);

@@ -54,16 +54,15 @@ pub(super) enum Kind {
     Preflight,
 }
 
-/// What follows from `fault`.
-pub(super) fn failure(fault: &Fault, about: About<'_>) -> Failure {
-    let host = about.host;
+/// What follows from a fault on the way to the server at `host`, of a request of this kind.
+pub(super) fn failure(fault: &Fault, kind: Kind, host: &str) -> Failure {
     let (code, ran, verdict) = match fault {
         Fault::NotConnected(_) => ("connection_refused", Ran::No, Verdict::TRANSIENT),
         Fault::Tls(_) => ("tls_untrusted", Ran::No, Verdict::Permanent),
         Fault::Dropped(_) | Fault::Cut => ("connection_reset", Ran::Unknown, Verdict::TRANSIENT),
         Fault::NoAnswer(_) => ("invalid_answer", Ran::Unknown, Verdict::Permanent),
         // A server may have done what it was asked for before it said so.
-        Fault::Redirected(..) if matches!(about.kind, Kind::Read | Kind::Mutating) => {
+        Fault::Redirected(..) if matches!(kind, Kind::Read | Kind::Mutating) => {
             ("redirected", Ran::Unknown, Verdict::Permanent)
         }
         Fault::Redirected(..) => ("redirected", Ran::No, Verdict::Permanent),
@@ -96,7 +95,7 @@ pub(super) fn failure(fault: &Fault, about: About<'_>) -> Failure {
             "The server at {host} speaks HTTP with SSE, the transport of MCP 2024-11-05. Give the address of its Streamable HTTP endpoint, which often ends in /mcp"
         ),
     };
-    failed(about.kind, text, code, ran, verdict)
+    failed(kind, text, code, ran, verdict)
 }
 
 /// What follows from a response of another status than 2xx. `None` if the client gets it unchanged: the tool did
@@ -119,21 +118,16 @@ pub(super) fn refused(
     };
     let transient = Verdict::Transient { retry_after: retry_after(status, headers) };
     let may_pass = is_transient(status);
-    match rules.get(&status.as_u16()) {
-        Some(StatusMeaning::NotRun) if may_pass => return said(Ran::No, transient),
-        Some(StatusMeaning::NotRun) => return None,
-        Some(StatusMeaning::Unknown) if kind == Mutating => {
-            return said(Ran::Unknown, Verdict::Permanent);
-        }
-        _ => {}
-    }
     let lost_route = status == StatusCode::NOT_FOUND && !has_session && error_code(body).is_none();
-    match kind {
+    match (rules.get(&status.as_u16()), kind) {
+        (Some(StatusMeaning::NotRun), _) if may_pass => said(Ran::No, transient),
+        (Some(StatusMeaning::NotRun), _) => None,
+        (Some(StatusMeaning::Unknown), Mutating) => said(Ran::Unknown, Verdict::Permanent),
         _ if status == StatusCode::TOO_MANY_REQUESTS => said(Ran::No, transient),
-        Preflight | Read if may_pass => said(Ran::Unknown, transient),
-        Preflight | Read if lost_route => said(Ran::Unknown, Verdict::TRANSIENT),
-        Mutating if is_modern && is_protocol_refusal(status, body) => None,
-        Mutating if !is_challenge(status, headers) => {
+        (_, Preflight | Read) if may_pass => said(Ran::Unknown, transient),
+        (_, Preflight | Read) if lost_route => said(Ran::Unknown, Verdict::TRANSIENT),
+        (_, Mutating) if is_modern && is_protocol_refusal(status, body) => None,
+        (_, Mutating) if !is_challenge(status, headers) => {
             said(Ran::Unknown, if may_pass { transient } else { Verdict::Permanent })
         }
         _ => None,

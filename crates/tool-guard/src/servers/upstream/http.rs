@@ -13,17 +13,17 @@ use crate::{
 };
 use anyhow::Context as _;
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     HeaderMap, Method, Request, StatusCode, Uri,
-    body::{Body as _, Incoming},
+    body::Incoming,
     header::{ACCEPT, AUTHORIZATION, HOST, HeaderValue, LOCATION, WWW_AUTHENTICATE},
     http::{response, uri::PathAndQuery},
 };
 use hyper_util::client::legacy::{self, Client};
 use std::{
     io,
-    pin::pin,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -258,10 +258,11 @@ fn fault(error: &legacy::Error) -> Fault {
 }
 
 async fn begins_with_endpoint(body: Incoming) -> bool {
-    let (mut body, mut begun) = (pin!(body), Vec::new());
-    while !body.is_end_stream() && begun.len() < FIRST {
-        let Some(Ok(frame)) = body.frame().await else { break };
-        begun.extend_from_slice(&frame.into_data().unwrap_or_default());
+    let (mut body, mut begun) = (body.into_data_stream(), Vec::new());
+    while begun.len() < FIRST
+        && let Some(Ok(data)) = body.next().await
+    {
+        begun.extend_from_slice(&data);
         let mut lines = begun.split(|byte| matches!(byte, b'\r' | b'\n'));
         if lines.any(|line| matches!(line, b"event: endpoint" | b"event:endpoint")) {
             return true;

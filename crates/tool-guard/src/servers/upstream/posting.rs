@@ -49,7 +49,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A posted message.
-pub(super) struct HttpPost {
+struct HttpPost {
     server: Arc<Upstream>,
     uri: Uri,
     /// The client's own headers.
@@ -80,16 +80,18 @@ enum Stage {
     Done,
 }
 
-impl HttpPost {
-    pub(super) fn new(
-        server: Arc<Upstream>,
-        uri: Uri,
+impl Upstream {
+    /// Posts a message, at this address of the server's; `is_sent` becomes true when the first byte may leave. What is
+    /// heard ends when nothing more can come; dropping it closes the connection.
+    pub(crate) fn events(
+        self: &Arc<Self>,
+        uri: Option<Uri>,
         posted: Posted,
         is_sent: Arc<AtomicBool>,
-    ) -> Self {
-        let Posted { headers, body, attempt } = posted;
-        let of_client = headers;
-        let headers = server.take(&of_client);
+    ) -> impl Stream<Item = ServerEvent> + Send + use<> {
+        let Posted { headers: of_client, body, attempt } = posted;
+        let (server, headers) = (self.clone(), self.take(&of_client));
+        let uri = uri.unwrap_or_else(|| self.url().clone());
         let (kind, asks) = match attempt {
             Some(sent) => {
                 let kind = if sent.is_mutating { Kind::Mutating } else { Kind::Read };
@@ -97,7 +99,7 @@ impl HttpPost {
             }
             None => (Kind::Message, Asks::of(&body)),
         };
-        Self {
+        let post = HttpPost {
             peer: server.alive.peer(uri.query(), &headers),
             uri,
             is_modern: is_modern(&headers),
@@ -114,14 +116,12 @@ impl HttpPost {
             last_id: None,
             retry: None,
             silent: 0,
-        }
+        };
+        stream::unfold(post, |mut it| async move { Some((it.next().await?, it)) })
     }
+}
 
-    /// All that is heard.
-    pub(super) fn events(self) -> impl Stream<Item = ServerEvent> + Send {
-        stream::unfold(self, |mut it| async move { Some((it.next().await?, it)) })
-    }
-
+impl HttpPost {
     /// What is heard next; `None` if nothing more can come.
     async fn next(&mut self) -> Option<ServerEvent> {
         loop {
@@ -143,14 +143,8 @@ impl HttpPost {
         }
     }
 
-    fn about(&self, kind: Kind) -> About<'_> {
-        let has_session = self.headers.contains_key(SESSION);
-        let is_modern = self.is_modern;
-        About { kind, has_session, is_modern, host: self.server.host() }
-    }
-
     fn failed(&self, fault: &Fault, kind: Kind) -> ServerEvent {
-        ServerEvent::Failed(failure(fault, self.about(kind)))
+        ServerEvent::Failed(failure(fault, kind, self.server.host()))
     }
 
     fn fail(&mut self, fault: &Fault) {
@@ -242,8 +236,10 @@ impl HttpPost {
         if let Some(fault) = elsewhere.await {
             return self.failed(&fault, kind);
         }
-        let rules = &self.server.status;
-        match refused(head.status, &head.headers, &body, self.about(kind), rules) {
+        let has_session = self.headers.contains_key(SESSION);
+        let (is_modern, host) = (self.is_modern, self.server.host());
+        let about = About { kind, has_session, is_modern, host };
+        match refused(head.status, &head.headers, &body, about, &self.server.status) {
             Some(failure) => ServerEvent::Failed(failure),
             None => ServerEvent::Refused(Box::new(Response::from_parts(head, body))),
         }
@@ -274,16 +270,13 @@ impl HttpPost {
     }
 
     fn on_body(&mut self, head: response::Parts, raw: Bytes) {
-        let Some(id) = &self.asks.id else {
+        // `None` if there is nothing to answer.
+        let answers = self.asks.id.as_ref().map(|id| answers(&raw, id));
+        if answers != Some(false) {
             self.heard.push_back(ServerEvent::Head(head.status, head.headers));
             if !raw.is_empty() {
-                self.heard.push_back(ServerEvent::line(raw, false));
+                self.heard.push_back(ServerEvent::line(raw, answers.is_some()));
             }
-            return;
-        };
-        if answers(&raw, id) {
-            self.heard.push_back(ServerEvent::Head(head.status, head.headers));
-            self.heard.push_back(ServerEvent::line(raw, true));
         } else if self.kind == Kind::Message && !raw.is_empty() {
             // The client makes of it what it can.
             let response = Response::from_parts(head, raw);

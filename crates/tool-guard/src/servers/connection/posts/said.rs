@@ -99,7 +99,7 @@ impl Posts {
         post.bytes += size;
         self.unread += size;
         post.heard.push_back(heard);
-        post.wake();
+        post.waker.wake();
     }
 
     /// Whether a post may hold back a message, beside those that its client has not read.
@@ -118,7 +118,7 @@ impl Posts {
             self.give_up(number, true, "the client reads too slowly");
             if let Some(post) = self.posts.get_mut(&number) {
                 post.open = 0;
-                post.wake();
+                post.waker.wake();
             }
         }
     }

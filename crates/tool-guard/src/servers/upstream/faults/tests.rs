@@ -32,7 +32,7 @@ fn seen(failure: &Failure, kind: Kind) -> Seen {
 }
 
 fn fault(fault: &Fault, kind: Kind) -> Seen {
-    seen(&failure(fault, about(kind, true)), kind)
+    seen(&failure(fault, kind, HOST), kind)
 }
 
 /// A response with this header and body, in a session or without.
@@ -79,7 +79,7 @@ fn tls() {
     for kind in [Read, Mutating, Preflight] {
         assert_eq!(fault(&tls, kind), Seen::Failed(Ran::No, Verdict::Permanent));
     }
-    assert!(failure(&tls, about(Read, false)).to_string().contains("UnknownIssuer"));
+    assert!(failure(&tls, Read, HOST).to_string().contains("UnknownIssuer"));
 }
 
 #[test]
