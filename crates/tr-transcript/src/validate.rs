@@ -51,10 +51,10 @@ pub struct Validator {
     len: usize,
     /// The messages that use each id, in order.
     uses: Ids,
-    findings: Findings,
+    pub(crate) findings: Findings,
     last: Option<Role>,
     step: Option<Step>,
-    items: Items,
+    pub(crate) items: Items,
     turn: Turn,
     /// Those of the provider's tools, if members are checked.
     server: ServerUses,
@@ -81,12 +81,6 @@ impl Validator {
             members: None,
             asked: None,
         }
-    }
-
-    /// Continues after unknown messages.
-    pub(crate) fn after_unknown(mut self) -> Self {
-        self.items.continues = true;
-        self
     }
 
     /// Checks the next message.
@@ -156,16 +150,6 @@ impl Validator {
     #[must_use]
     pub fn result(&self) -> ValidationResult {
         ValidationResult::of(self.findings())
-    }
-
-    /// The findings from this one on, including those that were taken back.
-    pub(crate) fn findings_from(&self, first: usize) -> &[Finding] {
-        self.findings.from(first)
-    }
-
-    /// Removes and returns all of them; `None` for those that were taken back.
-    pub(crate) fn take_findings(&mut self) -> Vec<Option<Finding>> {
-        self.findings.take()
     }
 
     /// Whether the end waits for more: uses for their results, or reasoning for the output after

@@ -105,8 +105,10 @@ impl Branch {
             walk.forget();
         }
         walk.or_else(|| {
-            let walk = Walk::new(self.form.messages()?, self.members, self.notes);
-            Some(if path.rewritten.is_some() { walk.after_unknown() } else { walk })
+            let mut walk = Walk::new(self.form.messages()?, self.members, self.notes);
+            // Messages that are not known may hold the uses of later results.
+            walk.validator.items.continues = path.rewritten.is_some();
+            Some(walk)
         })
     }
 
