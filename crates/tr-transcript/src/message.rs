@@ -234,11 +234,6 @@ impl Message {
         rules.passes_over_system && self.role() == Role::System && self.blocks().is_empty()
     }
 
-    /// The API that answered it, if its form is not known.
-    pub(crate) fn unknown_api(&self) -> Option<&str> {
-        self.body.unknown_api.as_deref()
-    }
-
     pub(crate) fn item(&self) -> Option<&Item> {
         self.body.item.as_ref()
     }

@@ -75,7 +75,7 @@ impl Transcript {
     /// If it is neither, or a message does not fit the format.
     pub fn read_as(format: Format, text: &str) -> Result<Self, ReadError> {
         let request = Request::of(text)?;
-        let list = request.messages();
+        let list = request.messages;
         let span = json::span(text, list);
         let (head, tail) = (&text[..span.start], &text[span.end..]);
         let (head, tail) = (format!("{head}[").into(), format!("]{tail}").into());
@@ -130,8 +130,9 @@ impl Transcript {
     #[must_use]
     pub fn unknown_api(&self) -> Option<&str> {
         let mut answers = self.messages.iter().rev();
-        let last = answers.find(|it| it.body.answered_in.is_some() || it.unknown_api().is_some());
-        last?.unknown_api()
+        let last =
+            answers.find(|it| it.body.answered_in.is_some() || it.body.unknown_api.is_some());
+        last?.body.unknown_api.as_deref()
     }
 
     /// The texts around the messages.

@@ -53,9 +53,9 @@ impl Walk {
             self.first = self.validator.len();
         }
         self.places.push_back(Places { message: at, blocks });
-        match (message.body.answered_in, message.unknown_api()) {
+        match (message.body.answered_in, &message.body.unknown_api) {
             (Some(format), _) => (self.asked, self.unknown_api) = (Some(format), None),
-            (None, Some(api)) => self.unknown_api = Some(api.into()),
+            (None, Some(api)) => self.unknown_api = Some(api.clone()),
             (None, None) => {}
         }
         self.validator.push(message);
@@ -88,6 +88,6 @@ impl Walk {
         let found = self.validator.findings.take().into_iter().zip(mem::take(&mut self.found));
         let left = found.filter_map(move |(finding, at)| Some((finding?.asked(asked), at)));
         let left = left.map(|(finding, at)| FileFinding::of_message(finding, at.line, at.offset));
-        left.chain(mem::take(&mut self.others)).map(move |finding| finding.asked(asked))
+        left.chain(mem::take(&mut self.others))
     }
 }
