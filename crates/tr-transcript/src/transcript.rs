@@ -93,7 +93,7 @@ impl Transcript {
 
     fn read_list(&mut self, list: &str) -> Result<(), ReadError> {
         let elements = json::elements(list).map_err(|error| ReadError::json(NEITHER, error))?;
-        self.messages.reserve(elements.len());
+        let mut messages = Vec::with_capacity(elements.len());
         let mut from = 1;
         for (at, element) in elements.iter().enumerate() {
             let span = json::span(list, element);
@@ -105,10 +105,10 @@ impl Transcript {
                 message.after = list[from..comma].into();
                 from = comma + 1;
             }
-            self.messages.push(message);
+            messages.push(message);
         }
         let space = &list[from..list.len() - 1];
-        self.tail = format!("{space}{}", self.tail).into();
+        (self.messages, self.tail) = (messages.into(), format!("{space}{}", self.tail).into());
         Ok(())
     }
 
@@ -207,7 +207,7 @@ impl Transcript {
     /// Replaces all messages.
     #[doc(hidden)]
     pub fn set_messages(&mut self, messages: Vec<Message>) {
-        self.messages.clear();
+        self.messages = Messages::default();
         messages.into_iter().for_each(|message| self.push(message));
     }
 
