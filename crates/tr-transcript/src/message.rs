@@ -218,6 +218,11 @@ impl Message {
         self.role() == Role::User && !self.is_system_prompt() && !self.has_only_results()
     }
 
+    /// Whether it is a user's message without results.
+    pub(crate) fn is_without_results(&self) -> bool {
+        self.role() == Role::User && self.tool_results().next().is_none()
+    }
+
     /// Whether it consists of results.
     pub(crate) fn has_only_results(&self) -> bool {
         !self.blocks().is_empty() && self.blocks().iter().all(|block| block.kind.is_result())

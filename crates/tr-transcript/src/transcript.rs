@@ -2,7 +2,7 @@
 use crate::{
     format::{Applies, Format, MANY_IMAGES, NEITHER, ReadError, Request, Results, Sent},
     json,
-    message::{Message, Role},
+    message::Message,
     messages::Messages,
 };
 use std::{collections::HashMap, fmt, ops::Range, slice};
@@ -226,10 +226,8 @@ impl Transcript {
     pub fn whole_from(&self, at: usize) -> usize {
         let rules = self.format.rules();
         if rules.follows_user.is_some() {
-            let begins = |message: &Message| {
-                message.role() == Role::User && message.tool_results().next().is_none()
-            };
-            return self.messages[..at].iter().rposition(begins).unwrap_or(0);
+            let begins = self.messages[..at].iter().rposition(Message::is_without_results);
+            return begins.unwrap_or(0);
         }
         // A result after its use may be in the rest, and the use before it.
         let rest = &self.messages[at..];
