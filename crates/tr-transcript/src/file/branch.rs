@@ -77,9 +77,6 @@ impl Branch {
 
     /// What was found on the active branch; `None` if nothing is known of such files.
     pub(super) fn finish(mut self) -> Option<Walk> {
-        if matches!(self.form, FileForm::Messages(_)) {
-            return self.settled;
-        }
         let (path, drafts) = self.view();
         let mut walk = self.begin(&path)?;
         self.walk(&mut walk, &path, &drafts);
@@ -89,9 +86,7 @@ impl Branch {
     /// The active branch so far, and its messages.
     fn view(&mut self) -> (Path, Vec<Draft>) {
         let (form, has_before) = (self.form, self.settled.is_some());
-        if form.is_claude_code() {
-            relink::link(&mut self.entries, has_before);
-        }
+        relink::link(&mut self.entries, has_before);
         self.is_linked = self.is_linked || path::is_linked(&self.entries);
         let path = Path::active(form, &self.entries, has_before, self.is_linked);
         let drafts = drafts::drafts(form, &self.entries, &path);
