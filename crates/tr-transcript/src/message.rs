@@ -218,6 +218,11 @@ impl Message {
         self.role() == Role::User && !self.is_system_prompt() && !self.has_only_results()
     }
 
+    /// Whether it is a user's message without results.
+    pub(crate) fn is_without_results(&self) -> bool {
+        self.role() == Role::User && self.tool_results().next().is_none()
+    }
+
     /// Whether it consists of results.
     pub(crate) fn has_only_results(&self) -> bool {
         !self.blocks().is_empty() && self.blocks().iter().all(|block| block.kind.is_result())
@@ -232,11 +237,6 @@ impl Message {
     /// Whether it may stand anywhere without effect: a system message without content.
     pub(crate) fn is_aside(&self, rules: Rules) -> bool {
         rules.passes_over_system && self.role() == Role::System && self.blocks().is_empty()
-    }
-
-    /// The API that answered it, if its form is not known.
-    pub(crate) fn unknown_api(&self) -> Option<&str> {
-        self.body.unknown_api.as_deref()
     }
 
     pub(crate) fn item(&self) -> Option<&Item> {

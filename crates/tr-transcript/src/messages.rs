@@ -14,10 +14,6 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    pub(crate) fn reserve(&mut self, additional: usize) {
-        self.all.reserve(additional);
-    }
-
     pub(crate) fn push(&mut self, message: Message) {
         match self.all.get_mut(self.len) {
             Some(cut_off) => *cut_off = message,
@@ -32,11 +28,6 @@ impl Messages {
     /// Keeps the first `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.all.clear();
-        self.len = 0;
     }
 }
 
@@ -94,7 +85,7 @@ mod tests {
         // Never more than there are.
         messages.truncate(9);
         assert_eq!(messages.len(), 6);
-        messages.clear();
-        assert!(messages.is_empty() && held(0));
+        drop(messages);
+        assert!(held(0));
     }
 }

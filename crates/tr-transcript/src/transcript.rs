@@ -2,7 +2,7 @@
 use crate::{
     format::{Applies, Format, MANY_IMAGES, NEITHER, ReadError, Request, Results, Sent},
     json,
-    message::{Message, Role},
+    message::Message,
     messages::Messages,
 };
 use std::{collections::HashMap, fmt, ops::Range, slice};
@@ -75,7 +75,7 @@ impl Transcript {
     /// If it is neither, or a message does not fit the format.
     pub fn read_as(format: Format, text: &str) -> Result<Self, ReadError> {
         let request = Request::of(text)?;
-        let list = request.messages();
+        let list = request.messages;
         let span = json::span(text, list);
         let (head, tail) = (&text[..span.start], &text[span.end..]);
         let (head, tail) = (format!("{head}[").into(), format!("]{tail}").into());
@@ -93,7 +93,7 @@ impl Transcript {
 
     fn read_list(&mut self, list: &str) -> Result<(), ReadError> {
         let elements = json::elements(list).map_err(|error| ReadError::json(NEITHER, error))?;
-        self.messages.reserve(elements.len());
+        let mut messages = Vec::with_capacity(elements.len());
         let mut from = 1;
         for (at, element) in elements.iter().enumerate() {
             let span = json::span(list, element);
@@ -105,10 +105,10 @@ impl Transcript {
                 message.after = list[from..comma].into();
                 from = comma + 1;
             }
-            self.messages.push(message);
+            messages.push(message);
         }
         let space = &list[from..list.len() - 1];
-        self.tail = format!("{space}{}", self.tail).into();
+        (self.messages, self.tail) = (messages.into(), format!("{space}{}", self.tail).into());
         Ok(())
     }
 
@@ -130,8 +130,9 @@ impl Transcript {
     #[must_use]
     pub fn unknown_api(&self) -> Option<&str> {
         let mut answers = self.messages.iter().rev();
-        let last = answers.find(|it| it.body.answered_in.is_some() || it.unknown_api().is_some());
-        last?.unknown_api()
+        let last =
+            answers.find(|it| it.body.answered_in.is_some() || it.body.unknown_api.is_some());
+        last?.body.unknown_api.as_deref()
     }
 
     /// The texts around the messages.
@@ -206,7 +207,7 @@ impl Transcript {
     /// Replaces all messages.
     #[doc(hidden)]
     pub fn set_messages(&mut self, messages: Vec<Message>) {
-        self.messages.clear();
+        self.messages = Messages::default();
         messages.into_iter().for_each(|message| self.push(message));
     }
 
@@ -225,10 +226,8 @@ impl Transcript {
     pub fn whole_from(&self, at: usize) -> usize {
         let rules = self.format.rules();
         if rules.follows_user.is_some() {
-            let begins = |message: &Message| {
-                message.role() == Role::User && message.tool_results().next().is_none()
-            };
-            return self.messages[..at].iter().rposition(begins).unwrap_or(0);
+            let begins = self.messages[..at].iter().rposition(Message::is_without_results);
+            return begins.unwrap_or(0);
         }
         // A result after its use may be in the rest, and the use before it.
         let rest = &self.messages[at..];

@@ -51,10 +51,10 @@ pub struct Validator {
     len: usize,
     /// The messages that use each id, in order.
     uses: Ids,
-    findings: Findings,
+    pub(crate) findings: Findings,
     last: Option<Role>,
     step: Option<Step>,
-    items: Items,
+    pub(crate) items: Items,
     turn: Turn,
     /// Those of the provider's tools, if members are checked.
     server: ServerUses,
@@ -81,12 +81,6 @@ impl Validator {
             members: None,
             asked: None,
         }
-    }
-
-    /// Continues after unknown messages.
-    pub(crate) fn after_unknown(mut self) -> Self {
-        self.items.continues = true;
-        self
     }
 
     /// Checks the next message.
@@ -158,16 +152,6 @@ impl Validator {
         ValidationResult::of(self.findings())
     }
 
-    /// The findings from this one on, including those that were taken back.
-    pub(crate) fn findings_from(&self, first: usize) -> &[Finding] {
-        self.findings.from(first)
-    }
-
-    /// Removes and returns all of them; `None` for those that were taken back.
-    pub(crate) fn take_findings(&mut self) -> Vec<Option<Finding>> {
-        self.findings.take()
-    }
-
     /// Whether the end waits for more: uses for their results, or reasoning for the output after
     /// it. The provider would refuse it as it is.
     #[must_use]
@@ -179,8 +163,8 @@ impl Validator {
     pub(crate) fn first_waiting(&self) -> usize {
         let step = self.live_step().unwrap_or(self.len);
         let empty = self.members.as_ref().and_then(|members| members.empty);
-        let wide = self.members.as_ref().and_then(Members::first_wide);
-        let open = empty.into_iter().chain(self.server.first).chain(wide);
+        let wide = self.members.as_ref().and_then(|members| members.wide.first());
+        let open = empty.into_iter().chain(self.server.first).chain(wide.map(|&(at, _)| at));
         let reasoning = self.items.reasoning.first().map(|&(at, _)| at);
         let waiting = reasoning.into_iter().chain(open).min();
         step.min(waiting.unwrap_or(self.len))
@@ -206,8 +190,8 @@ impl Validator {
 
         // The state of the last step is rebuilt by a new validator.
         let from = self.format.last_step(&messages[..len]);
-        let mut members = self.members.as_ref().map(|members| Members::new(members.applies));
-        if let Some(members) = &mut members {
+        let mut replay = Self { len: from, ..self.restarted() };
+        if let Some(members) = &mut replay.members {
             let mut last = None;
             for (at, message) in messages[..from].iter().enumerate() {
                 if !message.is_aside(self.format.rules()) {
@@ -217,7 +201,6 @@ impl Validator {
             // They are reported already.
             drop(members.take_wide());
         }
-        let mut replay = Self { len: from, members, ..Self::new(self.format) };
         messages[from..len].iter().for_each(|message| replay.push(message));
         self.step = replay.step;
         self.turn = replay.turn;

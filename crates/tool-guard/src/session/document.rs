@@ -9,7 +9,7 @@ mod outline;
 use super::{
     edit::Edit,
     report::{About, Form, Health},
-    sidecar::{Checkpoint, hash},
+    sidecar::Checkpoint,
     verdict::NotJudged,
 };
 use std::{collections::BTreeSet, fmt};
@@ -39,9 +39,9 @@ pub(crate) trait Document: fmt::Debug {
     /// The longest valid beginning in which all calls are answered.
     fn before_fault(&self) -> Box<dyn Document>;
 
-    /// The end of a new checkpoint in a file; `None` if the file is empty, or if the session stores
-    /// its own checkpoints.
-    fn end(&self) -> Option<End>;
+    /// The bytes before a new checkpoint in a file, and the library's id of this point in a session of
+    /// JSON lines; `None` if the file is empty, or if the session stores its own checkpoints.
+    fn end(&self) -> Option<(&[u8], Option<Box<str>>)>;
 
     /// The content at a checkpoint; `None` if it has changed since.
     fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>>;
@@ -70,23 +70,6 @@ pub(crate) trait Document: fmt::Debug {
     /// In a database, its checkpoints, oldest first.
     fn checkpoints(&self) -> Vec<Checkpoint> {
         Vec::new()
-    }
-}
-
-/// The end of a new checkpoint in a file.
-#[derive(Debug)]
-pub(crate) struct End {
-    pub(crate) length: u64,
-    /// The hash of all bytes before it.
-    pub(crate) content_hash: String,
-    /// The library's id of this point, in a session of JSON lines.
-    pub(crate) point: Option<Box<str>>,
-}
-
-impl End {
-    /// The end of `before`.
-    fn of(before: &[u8], point: Option<Box<str>>) -> Self {
-        Self { length: before.len() as u64, content_hash: hash(before), point }
     }
 }
 

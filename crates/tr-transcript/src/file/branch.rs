@@ -77,9 +77,6 @@ impl Branch {
 
     /// What was found on the active branch; `None` if nothing is known of such files.
     pub(super) fn finish(mut self) -> Option<Walk> {
-        if matches!(self.form, FileForm::Messages(_)) {
-            return self.settled;
-        }
         let (path, drafts) = self.view();
         let mut walk = self.begin(&path)?;
         self.walk(&mut walk, &path, &drafts);
@@ -89,9 +86,7 @@ impl Branch {
     /// The active branch so far, and its messages.
     fn view(&mut self) -> (Path, Vec<Draft>) {
         let (form, has_before) = (self.form, self.settled.is_some());
-        if form.is_claude_code() {
-            relink::link(&mut self.entries, has_before);
-        }
+        relink::link(&mut self.entries, has_before);
         self.is_linked = self.is_linked || path::is_linked(&self.entries);
         let path = Path::active(form, &self.entries, has_before, self.is_linked);
         let drafts = drafts::drafts(form, &self.entries, &path);
@@ -105,8 +100,10 @@ impl Branch {
             walk.forget();
         }
         walk.or_else(|| {
-            let walk = Walk::new(self.form.messages()?, self.members, self.notes);
-            Some(if path.rewritten.is_some() { walk.after_unknown() } else { walk })
+            let mut walk = Walk::new(self.form.messages()?, self.members, self.notes);
+            // Messages that are not known may hold the uses of later results.
+            walk.validator.items.continues = path.rewritten.is_some();
+            Some(walk)
         })
     }
 

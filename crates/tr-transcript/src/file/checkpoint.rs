@@ -7,10 +7,7 @@ use super::{
     path::{self, Path},
     session_file::SessionFile,
 };
-use crate::{
-    message::{Message, Role},
-    validate::Validator,
-};
+use crate::{message::Message, validate::Validator};
 use serde::Serialize;
 
 /// A point of a session file to which it can be rolled back.
@@ -116,15 +113,8 @@ impl SessionFile {
     /// How many messages the model would be sent if only this many records were left; `None` if the
     /// session cannot be rolled back there.
     fn messages_at(&self, records: usize) -> Option<usize> {
-        let next = self.entries.get(records).map(|located| &located.entry.what);
-        let begins_turn = match next {
-            None => true,
-            Some(What::Message { message, .. }) => {
-                message.role() == Role::User && message.tool_results().next().is_none()
-            }
-            Some(_) => false,
-        };
-        if !begins_turn {
+        let next = self.entries.get(records).map(|located| located.entry.as_message());
+        if next.is_some_and(|next| !next.is_some_and(Message::is_without_results)) {
             return None;
         }
         let entries = &self.entries[..records];

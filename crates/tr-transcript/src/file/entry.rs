@@ -223,7 +223,6 @@ fn codex(record: &str) -> Option<Entry> {
             _ => What::Unread,
         },
         "compacted" if is_plain(&inner) => What::Reset(None),
-        "compacted" => What::Rewritten,
         "event_msg" => match inner.string("type").as_deref() {
             Some("thread_rolled_back") => {
                 let turns = inner.get("num_turns").and_then(|turns| turns.get().parse().ok());

@@ -3,10 +3,7 @@ use super::{
     form::FileForm,
     records::{SkipReason, Skipped},
 };
-use crate::{
-    format::Format,
-    validate::{Fault, Finding, Severity},
-};
+use crate::validate::{Fault, Finding, Severity};
 use serde::Serialize;
 use std::fmt;
 
@@ -86,16 +83,6 @@ impl FileFinding {
     pub(super) fn of_message(finding: Finding, line: u64, offset: u64) -> Self {
         let (fault, severity) = (FileFault::Message(finding.fault), finding.severity);
         Self { severity, finding: Some(finding), ..Self::of_record(fault, line, offset) }
-    }
-
-    /// The same for a provider that is asked in this form.
-    pub(super) fn asked(mut self, asked: Option<Format>) -> Self {
-        if let Some(finding) = self.finding.take() {
-            let finding = finding.asked(asked);
-            self.severity = finding.severity;
-            self.finding = Some(finding);
-        }
-        self
     }
 
     pub(super) fn of_skipped(skipped: Skipped) -> Self {

@@ -161,7 +161,6 @@ impl<'f> Writer<'f> {
                 line.extend(like.get("timestamp"));
                 line.push(("type", r#""response_item""#.into()));
                 line.push(("payload", message.raw().into()));
-                return written(&line);
             }
             FileForm::OpenClaw { .. } => {
                 line.push(("type", r#""message""#.into()));

@@ -78,7 +78,6 @@ fn without_much(form: FileForm, record: &str, most: usize) -> Option<String> {
 
 /// Reads a record, which may be invalid JSON; `None` where it is not fully understood.
 fn outline(form: FileForm, record: &str) -> Option<Outline> {
-    let is_openclaws = matches!(form, FileForm::OpenClaw { .. });
     let (entry, is_own) = match form {
         FileForm::Messages(Format::AnthropicMessages) => {
             let mut message = Body::of(false);
@@ -87,11 +86,10 @@ fn outline(form: FileForm, record: &str) -> Option<Outline> {
         }
         FileForm::Messages(_) | FileForm::Codex | FileForm::Other => return None,
         _ => {
-            let mut line = Line { is_openclaws, ..Line::default() };
+            let mut line = Line { form, ..Line::default() };
             json::read_into(record, &mut line)?;
             let is_own = line.kind.flatten().is_some();
-            let takes_sides = form == FileForm::ClaudeSubagent;
-            (if is_openclaws { line.openclaw() } else { line.claude_code(takes_sides) }?, is_own)
+            (if form.is_claude_code() { line.claude_code() } else { line.openclaw() }?, is_own)
         }
     };
     Some(Outline { entry, is_own, is_too_much: false })
@@ -100,13 +98,12 @@ fn outline(form: FileForm, record: &str) -> Option<Outline> {
 /// A line of Claude Code's or OpenClaw's; `Some(None)` for members that are `null`.
 #[derive(Default)]
 struct Line<'t> {
-    is_openclaws: bool,
+    form: FileForm,
     kind: Option<Option<&'t str>>,
     subtype: Option<Option<&'t str>>,
-    uuid: Option<Option<&'t str>>,
+    /// By whichever name the form gives them.
     id: Option<Option<&'t str>>,
-    parent_uuid: Option<Option<&'t str>>,
-    parent_id: Option<Option<&'t str>>,
+    parent: Option<Option<&'t str>>,
     is_sidechain: Option<bool>,
     is_api_error: Option<bool>,
     is_transcript_only: Option<bool>,
@@ -120,16 +117,16 @@ impl<'t> Object<'t> for Line<'t> {
         match name {
             "type" => once(&mut self.kind, from),
             "subtype" => once(&mut self.subtype, from),
-            "uuid" => once(&mut self.uuid, from),
-            "id" => once(&mut self.id, from),
-            "parentUuid" => once(&mut self.parent_uuid, from),
-            "parentId" => once(&mut self.parent_id, from),
+            "uuid" | "id" if name == self.form.id_member() => once(&mut self.id, from),
+            "parentUuid" | "parentId" if name == self.form.parent_member() => {
+                once(&mut self.parent, from)
+            }
             "isSidechain" => once(&mut self.is_sidechain, from),
             "isApiErrorMessage" => once(&mut self.is_api_error, from),
             "isVisibleInTranscriptOnly" => once(&mut self.is_transcript_only, from),
-            "message" if self.message.is_none() => {
-                from.next_value_seed(ReadInto(self.message.insert(Body::of(self.is_openclaws))))
-            }
+            "message" if self.message.is_none() => from.next_value_seed(ReadInto(
+                self.message.insert(Body::of(!self.form.is_claude_code())),
+            )),
             "message" => Err(A::Error::custom("two messages")),
             "compactMetadata"
             | "explicit"
@@ -146,8 +143,8 @@ impl<'t> Object<'t> for Line<'t> {
 }
 
 impl Line<'_> {
-    fn claude_code(&mut self, takes_sides: bool) -> Option<Entry> {
-        if self.is_sidechain == Some(true) && !takes_sides {
+    fn claude_code(&mut self) -> Option<Entry> {
+        if self.is_sidechain == Some(true) && self.form != FileForm::ClaudeSubagent {
             return Some(Entry::OUTSIDE);
         }
         let is_shown = ![self.is_api_error, self.is_transcript_only].contains(&Some(true));
@@ -161,7 +158,7 @@ impl Line<'_> {
             | (Some("system"), Some("compact_boundary")) => return None,
             _ => What::Hidden,
         };
-        Some(entry(self.uuid, self.parent_uuid, what))
+        Some(self.entry(what))
     }
 
     fn openclaw(&mut self) -> Option<Entry> {
@@ -177,15 +174,15 @@ impl Line<'_> {
             Some(_) => What::Hidden,
             None => return Some(Entry::OUTSIDE),
         };
-        Some(entry(self.id, self.parent_id, what))
+        Some(self.entry(what))
     }
-}
 
-fn entry(id: Option<Option<&str>>, parent: Option<Option<&str>>, what: What) -> Entry {
-    let id = id.flatten().map(Name::from);
-    if id.is_none() && matches!(what, What::Hidden) {
-        return Entry::OUTSIDE;
+    fn entry(&self, what: What) -> Entry {
+        let id = self.id.flatten().map(Name::from);
+        if id.is_none() && matches!(what, What::Hidden) {
+            return Entry::OUTSIDE;
+        }
+        let link = self.parent.map(|parent| parent.map_or(Link::Root, |id| Link::To(id.into())));
+        Entry { id, link: link.unwrap_or_default(), what }
     }
-    let link = parent.map(|parent| parent.map_or(Link::Root, |id| Link::To(Name::from(id))));
-    Entry { id, link: link.unwrap_or_default(), what }
 }

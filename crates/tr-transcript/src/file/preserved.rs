@@ -36,26 +36,24 @@ impl Preserved {
         let rows = Rows::Between(named(&kept, "headUuid")?, named(&kept, "tailUuid")?);
         Some(Self { anchor: named(&kept, "anchorUuid")?, rows })
     }
+}
 
-    /// The same with these entries, in the text of the boundary's line.
-    pub(super) fn with(&self, line: &str, ids: &[&str]) -> Option<String> {
-        const METADATA: &str = "compactMetadata";
-        let set = |text: &str, member: &str, inner: &str, value: &str| {
-            let members = json::members(text).ok()?;
-            Some(match members.get(member) {
-                Some(raw) => {
-                    json::set_member(text, member, &json::set_member(raw.get(), inner, value))
-                }
-                None => text.to_owned(),
-            })
-        };
-        let list: Vec<_> = ids.iter().map(|id| json::quote(id)).collect();
-        let mut metadata = json::members(line).ok()?.get(METADATA)?.get().to_owned();
-        metadata = set(&metadata, "preservedMessages", "uuids", &format!("[{}]", list.join(",")))?;
-        if let [first, .., last] | [first @ last] = &*list {
-            metadata = set(&metadata, "preservedSegment", "headUuid", first)?;
-            metadata = set(&metadata, "preservedSegment", "tailUuid", last)?;
-        }
-        Some(json::set_member(line, METADATA, &metadata))
+/// The line of a boundary that keeps these entries.
+pub(super) fn with(line: &str, ids: &[&str]) -> Option<String> {
+    const METADATA: &str = "compactMetadata";
+    let set = |text: &str, member: &str, inner: &str, value: &str| {
+        let members = json::members(text).ok()?;
+        Some(match members.get(member) {
+            Some(raw) => json::set_member(text, member, &json::set_member(raw.get(), inner, value)),
+            None => text.to_owned(),
+        })
+    };
+    let list: Vec<_> = ids.iter().map(|id| json::quote(id)).collect();
+    let mut metadata = json::members(line).ok()?.get(METADATA)?.get().to_owned();
+    metadata = set(&metadata, "preservedMessages", "uuids", &format!("[{}]", list.join(",")))?;
+    if let [first, .., last] | [first @ last] = &*list {
+        metadata = set(&metadata, "preservedSegment", "headUuid", first)?;
+        metadata = set(&metadata, "preservedSegment", "tailUuid", last)?;
     }
+    Some(json::set_member(line, METADATA, &metadata))
 }

@@ -51,7 +51,9 @@ impl Cut {
         }
         while let Some(found) = memchr::memchr(b'{', &buffer[self.rest.clone()]) {
             let start = self.rest.start + found;
-            let Some(length) = self.object(buffer, start) else { break };
+            let (length, cost) = object(&buffer[start..self.rest.end]);
+            let Some(effort) = self.effort.checked_sub(cost) else { break };
+            self.effort = effort;
             let Some(length) = length else {
                 self.rest.start = self.rest.start.max(start + 1);
                 continue;
@@ -71,14 +73,6 @@ impl Cut {
         }
         self.rest.start = self.rest.end;
         skipped(buffer, mem::replace(&mut self.torn, self.rest.end)..self.rest.end)
-    }
-
-    /// The length of the object at `start`, if it is complete and has members. `None` if the effort
-    /// is spent.
-    fn object(&mut self, buffer: &[u8], start: usize) -> Option<Option<usize>> {
-        let (length, cost) = object(&buffer[start..self.rest.end]);
-        self.effort = self.effort.checked_sub(cost)?;
-        Some(length)
     }
 }
 

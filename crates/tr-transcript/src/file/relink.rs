@@ -37,19 +37,17 @@ fn nodes(kept: &Preserved, entries: &[Located], has_before: bool) -> Option<Vec<
     }
 }
 
-/// The last compaction that keeps something, if no other one follows it, and what it keeps.
-pub(super) fn kept(
-    entries: &[Located],
-    has_before: bool,
-) -> Option<(usize, &Preserved, Vec<usize>)> {
+/// The last compaction that keeps something, if no other one follows it, the summary behind which that is linked, and
+/// what it keeps. Only Claude Code's keep something.
+pub(super) fn kept(entries: &[Located], has_before: bool) -> Option<(usize, &Name, Vec<usize>)> {
     let last = entries.iter().rposition(|it| matches!(it.entry.what, What::Reset(_)))?;
     let What::Reset(Some(kept)) = &entries[last].entry.what else { return None };
     let nodes = nodes(kept, entries, has_before)?;
-    Some((last, kept, nodes))
+    Some((last, &kept.anchor, nodes))
 }
 
 /// Links a file's entries as Claude Code does when it loads them: those before the last compaction go that it does not
-/// keep. Done again, it changes nothing.
+/// keep. Done again, it changes nothing; nor does it change files of others, whose compactions keep nothing.
 pub(super) fn link(entries: &mut [Located], has_before: bool) {
     let keeps = |it: &Located| matches!(it.entry.what, What::Reset(Some(_)));
     if !entries.iter().any(keeps) {
@@ -58,7 +56,7 @@ pub(super) fn link(entries: &mut [Located], has_before: bool) {
     let last = entries.iter().rposition(|it| matches!(it.entry.what, What::Reset(_)));
     let Some(last) = last else { return };
     let (anchor, nodes) = match kept(entries, has_before) {
-        Some((_, kept, nodes)) => (Some(kept.anchor.clone()), nodes),
+        Some((_, anchor, nodes)) => (Some(anchor.clone()), nodes),
         // An entry is missing: nothing is linked, and nothing goes.
         None if keeps(&entries[last]) => return,
         None => (None, Vec::new()),

@@ -92,9 +92,7 @@ impl SessionFile {
                 }
             }
         }
-        if form.is_claude_code() {
-            relink::link(&mut entries, false);
-        }
+        relink::link(&mut entries, false);
         for at in 0..entries.len() {
             if let What::Undone(turns) = entries[at].entry.what {
                 relink::undo(&mut entries[..at], turns, false);

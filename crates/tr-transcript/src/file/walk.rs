@@ -43,11 +43,6 @@ impl Walk {
         Self { validator, places, first: 0, found, noted, others, asked: None, unknown_api: None }
     }
 
-    /// Continues after unknown messages, which may hold the uses of later results.
-    pub(super) fn after_unknown(self) -> Self {
-        Self { validator: self.validator.after_unknown(), ..self }
-    }
-
     /// Validates the next message; `place` gives the position of a block, or of the message itself.
     pub(super) fn push(&mut self, message: &Message, place: impl Fn(Option<usize>) -> Place) {
         let (blocks, at) = (0..message.blocks().len(), place(None));
@@ -58,13 +53,13 @@ impl Walk {
             self.first = self.validator.len();
         }
         self.places.push_back(Places { message: at, blocks });
-        match (message.body.answered_in, message.unknown_api()) {
+        match (message.body.answered_in, &message.body.unknown_api) {
             (Some(format), _) => (self.asked, self.unknown_api) = (Some(format), None),
-            (None, Some(api)) => self.unknown_api = Some(api.into()),
+            (None, Some(api)) => self.unknown_api = Some(api.clone()),
             (None, None) => {}
         }
         self.validator.push(message);
-        for finding in self.validator.findings_from(self.found.len()) {
+        for finding in self.validator.findings.from(self.found.len()) {
             let at = finding.message_index.checked_sub(self.first);
             let at = at.and_then(|at| self.places.get(at));
             let Some(Places { message, blocks }) = at.or(self.places.back()) else { continue };
@@ -79,7 +74,7 @@ impl Walk {
 
     /// Forgets the findings: the messages so far are hidden.
     pub(super) fn forget(&mut self) {
-        drop(self.validator.take_findings());
+        drop(self.validator.findings.take());
         (self.found, self.others) = (Vec::new(), Vec::new());
     }
 
@@ -90,9 +85,9 @@ impl Walk {
         asked: Option<Format>,
     ) -> impl Iterator<Item = FileFinding> {
         let asked = asked.or(self.asked);
-        let found = self.validator.take_findings().into_iter().zip(mem::take(&mut self.found));
-        let left = found.filter_map(|(finding, at)| Some((finding?, at)));
+        let found = self.validator.findings.take().into_iter().zip(mem::take(&mut self.found));
+        let left = found.filter_map(move |(finding, at)| Some((finding?.asked(asked), at)));
         let left = left.map(|(finding, at)| FileFinding::of_message(finding, at.line, at.offset));
-        left.chain(mem::take(&mut self.others)).map(move |finding| finding.asked(asked))
+        left.chain(mem::take(&mut self.others))
     }
 }

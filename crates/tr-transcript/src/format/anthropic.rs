@@ -296,7 +296,7 @@ fn refused(content: Option<&RawValue>) -> Option<Refused> {
         Some(raw) if raw.get() == "null" => Why::Type { expected: "a list", got: type_of(raw) },
         Some(_) => return None,
     };
-    Some(Refused::new(Fault::RefusedContent, "content", why))
+    Some(Refused::content("content", why))
 }
 
 /// Why the provider refuses a block in a message of this role.
@@ -314,12 +314,8 @@ fn refused_in(wire: &Members<'_>, kind: &Kind, role: Role) -> Option<Refused> {
         }
         // A block that Claude wrote has a signature.
         Kind::Other if wire.text("type") == "thinking" => match wire.string("signature") {
-            None => Some(Refused::new(Fault::RefusedContent, SIGNATURE, Why::Missing)),
-            Some(text) => text.is_empty().then_some(Refused::new(
-                Fault::RefusedContent,
-                SIGNATURE,
-                Why::Empty,
-            )),
+            None => Some(Refused::content(SIGNATURE, Why::Missing)),
+            Some(text) => text.is_empty().then(|| Refused::content(SIGNATURE, Why::Empty)),
         },
         _ => None,
     }

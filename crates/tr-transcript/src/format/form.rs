@@ -44,9 +44,9 @@ pub(crate) trait Form: Sync {
         Some(message.with_pieces(pieces))
     }
 
-    /// Whether a message that replaces a result keeps the result's other members.
-    fn keeps_members(&self) -> bool {
-        false
+    /// The members of a result other than its content, as lines of the text that replaces it. Its title contains `id`.
+    fn beside(&self, result: &str, id: &str) -> Vec<String> {
+        known::beside(result, id)
     }
 
     /// Converts a result without its use to text that keeps its content: blocks, or the message.

@@ -2,7 +2,7 @@
 use super::{
     ReadError, anthropic,
     form::Form,
-    gemini, known, openai_chat, openai_responses, openclaw,
+    gemini, openai_chat, openai_responses, openclaw,
     request::Request,
     rules::{Format, Results},
     written::NewUse,
@@ -103,11 +103,8 @@ impl Format {
         content: Option<&str>,
     ) -> Vec<String> {
         let form = self.form();
-        if form.keeps_members() {
-            return form.result_as_text(title, result, content);
-        }
         // A content in the wrong place counts as the whole content.
-        let beside = if content == Some(result) { Vec::new() } else { known::beside(result, id) };
+        let beside = if content == Some(result) { Vec::new() } else { form.beside(result, id) };
         let title = std::iter::once(title.to_owned()).chain(beside).collect::<Vec<_>>().join("\n");
         form.result_as_text(&title, result, content)
     }

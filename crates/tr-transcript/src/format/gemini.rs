@@ -233,7 +233,7 @@ fn refused_in(part: &str, wire: &WirePart<'_>) -> Option<Refused> {
         return name.or_else(said);
     }
     let is_bare = json::members(part).is_ok_and(|members| members.is_empty());
-    is_bare.then(|| Refused::new(Fault::RefusedContent, "data", Why::Missing))
+    is_bare.then(|| Refused::content("data", Why::Missing))
 }
 
 /// Whether a part has unknown members.

@@ -1,9 +1,6 @@
 //! Images and documents that Anthropic refuses, by their first bytes.
 use super::refused::{Applies, DOCUMENT, IMAGE, PIXELS, Refused, URL, Why};
-use crate::{
-    json::{self, Members, quote},
-    validate::Fault,
-};
+use crate::json::{self, Members, quote};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use imagesize::{ImageType, blob_size, image_type};
 use std::borrow::Cow;
@@ -58,7 +55,7 @@ fn image(wire: &Members<'_>) -> Option<Refused> {
         Some(why) => Why::Said(why.into()),
         None => return too_wide(&data),
     };
-    Some(Refused::new(Fault::RefusedContent, IMAGE, why))
+    Some(Refused::content(IMAGE, why))
 }
 
 /// An image whose size is not found is not judged.
@@ -71,7 +68,7 @@ fn too_wide(data: &str) -> Option<Refused> {
     }
     let why =
         format!("At least one of the image dimensions exceed max allowed size: {WIDEST} pixels");
-    Some(Refused::new(Fault::RefusedContent, PIXELS, Why::Said(why.into())))
+    Some(Refused::content(PIXELS, Why::Said(why.into())))
 }
 
 fn unread_image(media: &str, data: &str) -> Option<String> {
@@ -105,7 +102,7 @@ fn document(wire: &Members<'_>) -> Option<Refused> {
         "application/pdf" if !is_pdf() => "The PDF specified was not valid.",
         _ => return None,
     };
-    Some(Refused::new(Fault::RefusedContent, DOCUMENT, Why::Said(why.into())))
+    Some(Refused::content(DOCUMENT, Why::Said(why.into())))
 }
 
 /// Why OpenAI refuses the image in the part `at` of the list `list`, by its URL. An image without data is
@@ -119,7 +116,7 @@ pub(super) fn refused_url(list: &str, at: usize, url: &str, needs_data: bool) ->
         _ => "Expected a valid URL, but got a value with an invalid format.",
     };
     let member = format!("{list}[{at}].{URL}");
-    Some(Refused::new(Fault::RefusedContent, member, Why::Said(why.into())))
+    Some(Refused::content(member, Why::Said(why.into())))
 }
 
 /// The beginning of a text.

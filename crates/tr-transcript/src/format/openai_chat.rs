@@ -225,7 +225,7 @@ fn refused_in(Call { members, function }: &Call<'_>) -> Option<Refused> {
         return Some(Refused::new(Fault::RefusedName, "function", Why::Missing));
     };
     let is_bare = members.get("type").is_none();
-    let kind = || is_bare.then(|| Refused::new(Fault::RefusedContent, "type", Why::Missing));
+    let kind = || is_bare.then(|| Refused::content("type", Why::Missing));
     let given = || function.present("arguments");
     let given = || must_be("a string", Fault::RefusedInput, "function.arguments", given());
     NAME.refused(function.present("name")).or_else(given).or_else(kind)
@@ -250,13 +250,12 @@ fn with_string(call: &str) -> Option<String> {
 
 /// Why the provider refuses a message's content or its list of calls.
 fn refused(wire: &Members<'_>, role: Role) -> Option<Refused> {
-    let content = |why| Some(Refused::new(Fault::RefusedContent, "content", why));
+    let content = |why| Some(Refused::content("content", why));
     if role == Role::Assistant {
         let speaks = ["audio", "function_call", "refusal"];
         match wire.get("tool_calls").map(RawValue::get) {
             Some(calls) if json::elements(calls).is_ok_and(|calls| calls.is_empty()) => {
-                let why = Why::EmptyList;
-                return Some(Refused::new(Fault::RefusedContent, "tool_calls", why));
+                return Some(Refused::content("tool_calls", Why::EmptyList));
             }
             Some(_) => return None,
             None if speaks.iter().any(|name| wire.get(name).is_some()) => return None,

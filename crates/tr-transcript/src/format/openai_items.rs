@@ -42,12 +42,12 @@ pub(super) fn refused_in(wire: &Members<'_>, kind: &str, part: &Kind) -> Option<
             NAME.refused(wire.get("name")).or_else(given)
         }
         Kind::Result { .. } => match wire.get("output") {
-            None => Some(Refused::new(Fault::RefusedContent, "output", Why::Missing)),
+            None => Some(Refused::content("output", Why::Missing)),
             Some(output) => refused_images("output", output),
         },
         Kind::Reasoning => {
             let full = wire.get("content").and_then(|content| json::elements(content.get()).ok());
-            let refused = |member, why| Some(Refused::new(Fault::RefusedContent, member, why));
+            let refused = |member, why| Some(Refused::content(member, why));
             match (full.map_or(0, |full| full.len()), wire.string("id")) {
                 (0, Some(id)) if wire.get("encrypted_content").is_none() => {
                     refused("encrypted_content", Why::Unstored((&*id).into()))
@@ -65,7 +65,7 @@ pub(super) fn refused_id(kind: &str, item: &Item) -> Option<Refused> {
     let (_, expected) = *PREFIXES.iter().find(|(of, _)| *of == kind)?;
     let why = Why::Prefix { id: item.id.clone(), expected };
     let is_other = !item.id.starts_with(expected);
-    is_other.then(|| Refused::new(Fault::RefusedContent, "id", why))
+    is_other.then(|| Refused::content("id", why))
 }
 
 /// Why the provider refuses an image of a list.
@@ -91,5 +91,5 @@ pub(super) fn refused_content(content: Option<&RawValue>) -> Option<Refused> {
         Some(content) => type_of(content),
     };
     let why = Why::Type { expected: "one of an array of objects or string", got };
-    Some(Refused::new(Fault::RefusedContent, "content", why))
+    Some(Refused::content("content", why))
 }

@@ -100,8 +100,9 @@ impl Form for OpenClaw {
         )
     }
 
-    fn keeps_members(&self) -> bool {
-        true
+    /// The message that replaces the result keeps them.
+    fn beside(&self, _: &str, _: &str) -> Vec<String> {
+        Vec::new()
     }
 
     /// A user message with the title and the content; the content's parts and the result's other

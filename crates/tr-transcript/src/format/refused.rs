@@ -102,16 +102,21 @@ impl Refused {
         Self { fault, member: member.into(), why }
     }
 
+    /// A content, or a member of one.
+    pub(super) fn content(member: impl Into<Cow<'static, str>>, why: Why) -> Self {
+        Self::new(Fault::RefusedContent, member, why)
+    }
+
     /// More than four marks for the cache.
     pub(crate) fn marks(marks: usize) -> Self {
         let why =
             format!("A maximum of 4 blocks with cache_control may be provided. Found {marks}.");
-        Self::new(Fault::RefusedContent, CACHE, Why::Said(why.into()))
+        Self::content(CACHE, Why::Said(why.into()))
     }
 
     /// An image of many that is too wide.
     pub(crate) fn wide() -> Self {
-        Self::new(Fault::RefusedContent, PIXELS, Why::Wide)
+        Self::content(PIXELS, Why::Wide)
     }
 
     /// Whether other providers that use this form may accept it.

@@ -39,7 +39,7 @@ const READ: [&str; 18] = [
 pub(crate) struct Request<'t> {
     members: Members<'t>,
     /// The messages: an array, or the user's text.
-    messages: &'t str,
+    pub(crate) messages: &'t str,
 }
 
 /// What a complete request says beside its messages.
@@ -63,11 +63,6 @@ impl<'t> Request<'t> {
         let mut lists = READ[..5].iter().filter_map(|name| members.get(name));
         let messages = lists.next().ok_or(ReadError::new(NEITHER))?.get();
         Ok(Self { members, messages })
-    }
-
-    /// The messages: an array, or the user's text.
-    pub(crate) fn messages(&self) -> &'t str {
-        self.messages
     }
 
     fn has(&self, name: &str) -> bool {

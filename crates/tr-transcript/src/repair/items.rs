@@ -41,21 +41,18 @@ pub(super) fn unique(format: Format, items: &[Message], log: &mut Log) -> Vec<(u
     let mut first: HashMap<&str, &Message> = HashMap::new();
     let mut kept = Vec::with_capacity(items.len());
     for (was, item) in items.iter().enumerate() {
-        let Some(id) = item.item().map(|item| &*item.id) else {
-            kept.push((was, item.clone()));
-            continue;
-        };
-        match first.get(id) {
+        let id = item.item().map(|item| &*item.id);
+        match id.and_then(|id| first.get(id)) {
             None => {
-                first.insert(id, item);
+                first.extend(id.map(|id| (id, item)));
                 kept.push((was, item.clone()));
             }
             Some(same) if is(item, &Kind::Reference) || is_copy(same, item) => {
-                log.act(ActionKind::RemoveDuplicate, was, Some(id));
+                log.act(ActionKind::RemoveDuplicate, was, id);
             }
             Some(_) if is(item, &Kind::Reasoning) => lose_reasoning(was, item, log),
             Some(_) => {
-                log.act(ActionKind::UnlinkItem, was, Some(id));
+                log.act(ActionKind::UnlinkItem, was, id);
                 kept.push((was, unlinked(format, item)));
             }
         }

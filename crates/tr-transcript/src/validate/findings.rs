@@ -5,7 +5,7 @@ use std::{collections::HashMap, mem, sync::OnceLock};
 
 /// The findings, in the order in which they occurred.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     /// Including those that were taken back.
     all: Vec<Finding>,
     /// Whether each of them was taken back; empty if none was.
@@ -45,12 +45,12 @@ impl Findings {
     }
 
     /// The findings from this one on, including those that were taken back.
-    pub(super) fn from(&self, first: usize) -> &[Finding] {
+    pub(crate) fn from(&self, first: usize) -> &[Finding] {
         &self.all[first..]
     }
 
     /// Removes and returns the findings; `None` for those that were taken back.
-    pub(super) fn take(&mut self) -> Vec<Option<Finding>> {
+    pub(crate) fn take(&mut self) -> Vec<Option<Finding>> {
         let Self { all, mut is_back, errors, .. } = mem::take(self);
         self.errors = errors;
         is_back.resize(all.len(), false);

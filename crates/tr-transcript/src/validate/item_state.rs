@@ -3,9 +3,9 @@ use super::ids::{Ids, Link};
 
 /// The state for items.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Items {
+pub(crate) struct Items {
     /// The provider stores earlier items that are not here.
-    pub(super) continues: bool,
+    pub(crate) continues: bool,
     /// The first reference to a stored item, which may be a use or a result.
     pub(super) reference: Option<usize>,
     /// The uses of each id.

@@ -17,7 +17,7 @@ pub(super) struct Members {
     /// The number of images.
     images: usize,
     /// The message and block of those that are refused among many, as long as they are few.
-    wide: Vec<(usize, usize)>,
+    pub(super) wide: Vec<(usize, usize)>,
 }
 
 impl Members {
@@ -35,11 +35,6 @@ impl Members {
         if !self.applies.is_other {
             self.wide.extend(message.wide_images().map(|block| (at, block)));
         }
-    }
-
-    /// The first message with an image that is refused among many.
-    pub(super) fn first_wide(&self) -> Option<usize> {
-        self.wide.first().map(|&(at, _)| at)
     }
 
     /// The images that are refused since there are many.

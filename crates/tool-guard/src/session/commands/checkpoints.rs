@@ -2,10 +2,10 @@
 use crate::{
     files::{CliError, File},
     session::{
-        document::{Document, End},
+        document::Document,
         each::Outcome,
         report::{About, head},
-        sidecar::{self, Checkpoint},
+        sidecar::{self, Checkpoint, hash},
         source::Source,
         target::Target,
         verdict::{Failure, NotJudged, Verdict},
@@ -90,7 +90,7 @@ fn make_beside(
     content: &dyn Document,
     note: Option<&String>,
 ) -> Result<String, CliError> {
-    let End { length, content_hash, point } = content.end().ok_or_else(|| {
+    let (before, point) = content.end().ok_or_else(|| {
         CliError::new("has no messages, so there is nothing to come back to", "begin with some")
     })?;
     let session_id = file.real.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -99,9 +99,9 @@ fn make_beside(
         session_id,
         timestamp: SystemClock.unix_ms(),
         message_index: content.about().messages,
-        content_hash,
+        content_hash: hash(before),
         operation: Operation::Manual,
-        length: Some(length),
+        length: Some(before.len() as u64),
         point,
         committed: None,
         note: note.cloned(),

@@ -1,5 +1,5 @@
 //! A session of JSON lines, as harnesses keep them.
-use super::{Document, End, Numbered, Planned, agents, doubt, refuse_guess};
+use super::{Document, Numbered, Planned, agents, doubt, refuse_guess};
 use crate::{
     files::{CliError, File},
     session::{
@@ -193,9 +193,9 @@ impl Document for JsonLines {
     }
 
     /// The end of the last record and its line break.
-    fn end(&self) -> Option<End> {
+    fn end(&self) -> Option<(&[u8], Option<Box<str>>)> {
         let end = Some(SessionFile::read(&*self.bytes).end()).filter(|end| end.records > 0)?;
-        Some(End::of(&self.bytes[..usize::try_from(end.length).ok()?], Some(end.id)))
+        Some((&self.bytes[..usize::try_from(end.length).ok()?], Some(end.id)))
     }
 
     fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>> {

@@ -1,5 +1,5 @@
 //! A session whose messages are one JSON text: an array of messages or a request in a file, or a session of a database.
-use super::{Document, End, Numbered, Planned, doubt, refuse_guess};
+use super::{Document, Numbered, Planned, doubt, refuse_guess};
 use crate::session::{
     edit::Edit,
     report::{About, Form, Found, Health},
@@ -185,10 +185,10 @@ impl Document for Messages {
     }
 
     /// In a file, the end of the last message.
-    fn end(&self) -> Option<End> {
+    fn end(&self) -> Option<(&[u8], Option<Box<str>>)> {
         let Of::File { places, .. } = &self.of else { return None };
         let (_, end) = places.last()?;
-        Some(End::of(&self.text.as_bytes()[..*end], None))
+        Some((&self.text.as_bytes()[..*end], None))
     }
 
     fn at(&self, checkpoint: &Checkpoint) -> Option<Box<dyn Document>> {

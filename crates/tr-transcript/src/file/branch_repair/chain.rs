@@ -3,7 +3,7 @@ use super::{BranchRepair, New, NewLine};
 use crate::file::{
     edit::InsertAt,
     entry::{FirstKept, What},
-    new_line, relink,
+    new_line, preserved, relink,
 };
 use crate::json;
 
@@ -164,9 +164,7 @@ impl BranchRepair<'_> {
     /// Makes a compaction that lists what it keeps list that branch as it is now.
     fn keep_listed(&mut self) {
         let file = self.file;
-        let kept =
-            if file.form().is_claude_code() { relink::kept(&file.entries, false) } else { None };
-        let Some((boundary, kept, nodes)) = kept else { return };
+        let Some((boundary, _, nodes)) = relink::kept(&file.entries, false) else { return };
         let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else { return };
         let step = |node| self.steps.get(node).copied();
         let (Some(from), Some(to)) = (step(first), step(last)) else { return };
@@ -180,7 +178,7 @@ impl BranchRepair<'_> {
         if ids == was {
             return;
         }
-        if let Some(line) = kept.with(&self.edits.text(file, boundary), &ids) {
+        if let Some(line) = preserved::with(&self.edits.text(file, boundary), &ids) {
             self.edits.set(boundary, line);
             self.relinked.insert(boundary);
         }
