@@ -97,6 +97,6 @@ pub(super) fn revive(id: &str, entries: &[Entry]) -> Result<Session, StoreError>
     Ok(session)
 }
 
-fn unreadable(id: &str, at: Revision, error: &dyn std::error::Error) -> StoreError {
+fn unreadable(id: &str, at: Revision, error: &str) -> StoreError {
     StoreError::unreadable(format!("session {id:?}, entry {at}: {error}"))
 }
