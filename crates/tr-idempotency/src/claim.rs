@@ -5,10 +5,10 @@ use crate::{
     end::Refusal,
     error::KeyRejected,
     local::{
-        Store, Task,
+        CallTask, Store,
         claim::{Claim, Delivery, Waiter},
         notes::Notes,
-        table::LocalClaim,
+        table::{LocalClaim, Task},
     },
     protocol::Ttls,
     record::RecordState,
@@ -208,13 +208,13 @@ where
     fn on_existing(
         claims: &Claims<S, A, V>,
         mut req: Req,
-        task: Task<V, DriverOf<S, Req, A, V>>,
+        task: CallTask<V, DriverOf<S, Req, A, V>>,
         local: &LocalClaim<'_>,
         effect: Effect,
     ) -> Self {
         let (answers, mutating) = (claims.answers, local.mutating);
         match task {
-            Task::Run(claim, cell) => Self::run_claimed(claims, req, claim, cell, local, effect),
+            Task::Run((claim, cell)) => Self::run_claimed(claims, req, claim, cell, local, effect),
             Task::Unrecorded => Self::run(claims, req, None, None, mutating, None),
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };
