@@ -64,7 +64,7 @@ impl<S, A, M> ModelGuard<S, A, M> {
         }
         self.tell(req, SessionAction::Blocked);
         if let Some(slot) = policy.session_of(req).and_then(|id| sessions.slot(id)) {
-            sessions.work_on_cycle(&slot.session, |session, now| {
+            sessions.work_on_cycle(&slot, |session, now| {
                 session.note("blocked", None, None, now);
             });
         }
@@ -81,9 +81,8 @@ impl<S, A, M> ModelGuard<S, A, M> {
         let ModelGuardLayer { sessions, policy, .. } = &self.layer;
         let slot = policy.session_of(req).and_then(|id| sessions.slot(id));
         let settled = slot.and_then(|slot| {
-            sessions.work_on_cycle(&slot.session, |session, now| {
-                session.settle_tail_of(sent.messages(), now)
-            })
+            sessions
+                .work_on_cycle(&slot, |session, now| session.settle_tail_of(sent.messages(), now))
         });
         settled.is_some_and(|messages| {
             sent.set_messages(messages);

@@ -150,7 +150,7 @@ impl Sessions {
     /// With a store, [load](Self::load) the session first: a session that is opened here is empty,
     /// and its first write is a conflict if the store has one with this id.
     pub fn with<T>(&self, id: &str, work: impl FnOnce(&mut Session, u64) -> T) -> T {
-        self.work(&self.open_slot(id).session, work)
+        self.work(&self.open_slot(id), work)
     }
 
     /// Adds an existing session; replaces one with the same id. With a store, it is written with
@@ -254,12 +254,9 @@ impl Sessions {
         Slot { session: Arc::new(Mutex::new(session)), log }
     }
 
-    pub(crate) fn work<T>(
-        &self,
-        session: &Mutex<Session>,
-        work: impl FnOnce(&mut Session, u64) -> T,
-    ) -> T {
-        self.work_on_cycle(session, |session, now| {
+    /// Works on an open session, with the time in milliseconds since the Unix epoch.
+    pub(crate) fn work<T>(&self, slot: &Slot, work: impl FnOnce(&mut Session, u64) -> T) -> T {
+        self.work_on_cycle(slot, |session, now| {
             let turns = session.turns;
             let done = work(session, now);
             if session.turns != turns {
@@ -273,11 +270,11 @@ impl Sessions {
     /// The same for changes that a call makes again after a conflict.
     pub(crate) fn work_on_cycle<T>(
         &self,
-        session: &Mutex<Session>,
+        slot: &Slot,
         work: impl FnOnce(&mut Session, u64) -> T,
     ) -> T {
         let now = self.0.clock.unix_ms();
-        work(&mut lock(session), now)
+        work(&mut lock(&slot.session), now)
     }
 
     fn shard(&self, id: &str) -> &Mutex<Shard> {
