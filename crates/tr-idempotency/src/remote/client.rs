@@ -45,7 +45,7 @@ impl<V> Client<V> {
         let mut note = RequestNote::read(stored, &self.format.frames).unwrap_or_default();
         note.tool = (&*stored.tool).into();
         let found = Found::body(&stored.key, record);
-        let history = self.format.history(&found, &record.state);
+        let history = self.format.history(&found);
         let (earlier, failure, settled) = history.unwrap_or_default();
         let failure = failure.as_deref();
         DedupeRecord::new(&stored.key, record, &note, &earlier, failure, settled, |at| at)

@@ -12,7 +12,7 @@ use crate::{
         Boxed, Recorded, TRIED, boxed,
         client::StoreCall,
         held::{Held, LeaseCheck},
-        obtain::{Obtained, obtain},
+        obtain::{Obtained, RecordedEnd},
     },
 };
 use std::{
@@ -60,7 +60,7 @@ where
         loop {
             let obtained = match failed.take() {
                 Some(error) => store.without_store(error),
-                None => match self.unless_cancelled(obtain(&store)).await {
+                None => match self.unless_cancelled(store.obtain()).await {
                     Some(obtained) => obtained,
                     None => return Err(self.give_up(&store)),
                 },
@@ -71,9 +71,7 @@ where
                     let end = poll_fn(|cx| self.poll_noted(&goes_on, cx)).await;
                     return self.end_open(end, &store);
                 }
-                Obtained::Answer { state, age, left, waited } => {
-                    return self.replay(state, (age, left), waited, &store);
-                }
+                Obtained::Answer(end) => return self.replay(end, &store),
                 Obtained::Refuse(refused) => return Err(self.refuse(refused, &store)),
             };
             let fence = FencingToken { key: store.claim.key, epoch: held.token.epoch };
@@ -191,11 +189,10 @@ where
     /// Replays a recorded end to this caller and to all waiters in this process.
     fn replay(
         &mut self,
-        state: State<V>,
-        (age, left): (Millis, Millis),
-        waited: bool,
+        end: RecordedEnd<V>,
         store: &StoreCall<V>,
     ) -> Result<S::Response, BoxError> {
+        let RecordedEnd { state, age, left, waited } = end;
         let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
         let name = RecordState::of(state.phase()).as_str();
         self.tell(&Event::Replayed { matched: matched_on, state: name }, store);
