@@ -17,7 +17,7 @@ use crate::{
         client::{Client, StoreCall},
         probe::{Prober, UnresolvedCall},
     },
-    run::{Attended, CellOf, DetachedCall, DriverOf, Place, StoredRun},
+    run::{Attended, CellOf, DetachedCall, DriverOf, Ended, Place, StoredRun},
 };
 use std::sync::Arc;
 use tokio::{
@@ -60,7 +60,7 @@ pub(crate) struct Claims<S, A, V> {
 ///
 /// Small, since every outer layer moves it: large states are boxed.
 pub(crate) enum State<S, F, Req, R, A, V> {
-    Known(Option<Result<R, BoxError>>),
+    Known(Option<Ended<R>>),
     Running(Attended<S, F, Req, A, V>),
     /// The same under a claim of the store.
     Stored(Box<StoredRun<R>>),

@@ -1,5 +1,5 @@
 //! Runs a call under a claim granted by a store: claims it there first, records it there last.
-use super::{DetachedCall, Phase, StoredRun, noted};
+use super::{DetachedCall, Ended, Phase, StoredRun, noted};
 use crate::{
     bounds::{Answers, Detachable},
     clock::millis,
@@ -55,7 +55,7 @@ where
         mut self,
         mut store: StoreCall<V>,
         goes_on: Arc<AtomicBool>,
-    ) -> Result<S::Response, BoxError> {
+    ) -> Ended<S::Response> {
         let mut failed = None;
         loop {
             let obtained = match failed.take() {
@@ -105,7 +105,7 @@ where
         &mut self,
         goes_on: &AtomicBool,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<S::Response, BoxError>> {
+    ) -> Poll<Ended<S::Response>> {
         let poll = self.poll_call(cx);
         goes_on.store(self.phase != Phase::Fresh, Relaxed);
         poll
@@ -117,7 +117,7 @@ where
         held: &mut Held<V>,
         goes_on: &AtomicBool,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Result<S::Response, BoxError>, LeaseCheck>> {
+    ) -> Poll<Result<Ended<S::Response>, LeaseCheck>> {
         if self.phase == Phase::Fresh {
             match held.poll_lease(cx) {
                 Poll::Ready(LeaseCheck::Held) => {}
@@ -143,9 +143,9 @@ where
     async fn record(
         &mut self,
         held: Held<V>,
-        end: Result<S::Response, BoxError>,
+        end: Ended<S::Response>,
         store: &StoreCall<V>,
-    ) -> Result<S::Response, BoxError> {
+    ) -> Ended<S::Response> {
         let claim = self.take_claim();
         let (state, keeps, end) = self.judge(end, claim.mutating);
         self.drop_call();
@@ -173,11 +173,7 @@ where
     }
 
     /// Ends a run without a record: only the waiters in this process share its end.
-    fn end_open(
-        &mut self,
-        end: Result<S::Response, BoxError>,
-        store: &StoreCall<V>,
-    ) -> Result<S::Response, BoxError> {
+    fn end_open(&mut self, end: Ended<S::Response>, store: &StoreCall<V>) -> Ended<S::Response> {
         let claim = self.take_claim();
         let (state, _, end) = self.judge(end, claim.mutating);
         let done = matches!(state, Some(State::Done(Some(_))));
@@ -187,11 +183,7 @@ where
     }
 
     /// Replays a recorded end to this caller and to all waiters in this process.
-    fn replay(
-        &mut self,
-        end: RecordedEnd<V>,
-        store: &StoreCall<V>,
-    ) -> Result<S::Response, BoxError> {
+    fn replay(&mut self, end: RecordedEnd<V>, store: &StoreCall<V>) -> Ended<S::Response> {
         let RecordedEnd { state, age, left, waited } = end;
         let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
         let name = RecordState::of(state.phase()).as_str();
