@@ -119,7 +119,8 @@ impl<V> Store<V> {
         let Some(at) = table.find(key).filter(|_| is_meant) else { return false };
         let garbage = table.settle(at, to, now, ttl);
         let is_settled = garbage.is_ok();
-        let gone = is_settled.then(|| table.weigh_settled(at, size, &self.common.budget));
+        let budget = &self.common.budget;
+        let gone = is_settled.then(|| table.weigh(at, None, budget.reserve(size), budget));
         drop(table);
         drop((garbage, gone));
         is_settled

@@ -123,7 +123,7 @@ impl<V> Claim<V> {
             let settled = loud.err().map(|end| table.finish(self.at, self.token, end, now, ttl));
             let (gone, stays) = match reservation {
                 Reservation::Fits(None) => (Vec::new(), true),
-                reservation => table.weigh(self.at, self.token, reservation, budget),
+                reservation => table.weigh(self.at, Some(self.token), reservation, budget),
             };
             (settled, gone, stays)
         };
