@@ -172,11 +172,8 @@ impl<V: Clone + Send + 'static> StoreCall<V> {
     async fn probe(&self, stored: &Stored) -> Result<bool, Refusal> {
         let Self { remote, claim, deadline, .. } = self;
         let Some(probe) = &remote.probe else { return Ok(false) };
-        let unresolved = UnresolvedCall {
-            key: claim.key,
-            epoch: stored.record.token.epoch,
-            record: remote.shown(stored),
-        };
+        let record = remote.shown(stored);
+        let unresolved = UnresolvedCall { key: claim.key, epoch: record.epoch, record };
         let Some(state) = probe.find(&unresolved, *deadline).await else { return Ok(false) };
         let ttl = claim.ttls.of(&state);
         // With the digest of this request: the one in the store may have been tampered with.
