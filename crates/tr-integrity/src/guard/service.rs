@@ -30,10 +30,6 @@ pub struct ModelGuard<S, A = DefaultPolicy, M = Whole> {
 }
 
 impl<S, A, M> ModelGuard<S, A, M> {
-    pub(super) const fn new(inner: S, layer: ModelGuardLayer<A, M>) -> Self {
-        Self { inner, layer }
-    }
-
     /// Validates what `req` sends; repairs it where that is allowed, and returns whether it did.
     fn check<Req>(&self, req: &mut Req) -> Result<bool, Box<SessionCorrupt>>
     where
@@ -103,7 +99,7 @@ impl<S, A: Clone, M: Clone> Layer<S> for ModelGuardLayer<A, M> {
     type Service = ModelGuard<S, A, M>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        ModelGuard::new(inner, self.clone())
+        ModelGuard { inner, layer: self.clone() }
     }
 }
 

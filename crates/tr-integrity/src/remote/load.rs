@@ -37,8 +37,7 @@ impl Sessions {
             let Some(remote) = self.remote() else { return Ok(self.open_slot(id)) };
             let entries = remote.store.load(id).await?;
             let (slot, done) = self.revived(id, &entries, remote, lost.map(|log| &**log))?;
-            let expected = found.as_ref().map(|slot| &slot.session);
-            if let Some(opened) = self.put(id, slot, expected) {
+            if let Some(opened) = self.put(id, slot, found.as_ref()) {
                 self.tell_loaded(id, &done);
                 return Ok(opened);
             }

@@ -214,15 +214,10 @@ impl Sessions {
     }
 
     /// Replaces the session `expected`; `None` if another one is open.
-    pub(crate) fn put(
-        &self,
-        id: &str,
-        slot: Slot,
-        expected: Option<&Arc<Mutex<Session>>>,
-    ) -> Option<Slot> {
+    pub(crate) fn put(&self, id: &str, slot: Slot, expected: Option<&Slot>) -> Option<Slot> {
         let mut shard = lock(self.shard(id));
-        let found = shard.get(id).map(|slot| Arc::as_ptr(&slot.session));
-        if found != expected.map(Arc::as_ptr) {
+        let session = |slot: &Slot| Arc::as_ptr(&slot.session);
+        if shard.get(id).map(session) != expected.map(session) {
             return None;
         }
         shard.insert(id.into(), slot.clone());

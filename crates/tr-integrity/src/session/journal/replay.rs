@@ -12,10 +12,7 @@ const MOST: u64 = u64::MAX / 2;
 
 impl Session {
     /// Replays these changes. The error says why one is invalid after those before it.
-    pub(crate) fn replay(
-        id: &str,
-        changes: impl IntoIterator<Item = Change>,
-    ) -> Result<Self, String> {
+    pub(crate) fn replay(id: &str, changes: Vec<Change>) -> Result<Self, String> {
         let mut changes = changes.into_iter();
         let Some(Change::Opened { format, head, tail }) = changes.next() else {
             return Err("the log does not begin with the session's form".into());
