@@ -5,10 +5,10 @@ use crate::{
     end::Refusal,
     error::KeyRejected,
     local::{
-        Store, Task,
+        CallTask, Store,
         claim::{Claim, Delivery, Waiter},
         notes::Notes,
-        table::LocalClaim,
+        table::{LocalClaim, Task},
     },
     protocol::Ttls,
     record::RecordState,
@@ -17,7 +17,7 @@ use crate::{
         client::{Client, StoreCall},
         probe::{Prober, UnresolvedCall},
     },
-    run::{Attended, CellOf, DetachedCall, DriverOf, Place, StoredRun},
+    run::{Attended, CellOf, DetachedCall, DriverOf, Ended, Place, StoredRun},
 };
 use std::sync::Arc;
 use tokio::{
@@ -60,7 +60,7 @@ pub(crate) struct Claims<S, A, V> {
 ///
 /// Small, since every outer layer moves it: large states are boxed.
 pub(crate) enum State<S, F, Req, R, A, V> {
-    Known(Option<Result<R, BoxError>>),
+    Known(Option<Ended<R>>),
     Running(Attended<S, F, Req, A, V>),
     /// The same under a claim of the store.
     Stored(Box<StoredRun<R>>),
@@ -208,13 +208,13 @@ where
     fn on_existing(
         claims: &Claims<S, A, V>,
         mut req: Req,
-        task: Task<V, DriverOf<S, Req, A, V>>,
+        task: CallTask<V, DriverOf<S, Req, A, V>>,
         local: &LocalClaim<'_>,
         effect: Effect,
     ) -> Self {
         let (answers, mutating) = (claims.answers, local.mutating);
         match task {
-            Task::Run(claim, cell) => Self::run_claimed(claims, req, claim, cell, local, effect),
+            Task::Run((claim, cell)) => Self::run_claimed(claims, req, claim, cell, local, effect),
             Task::Unrecorded => Self::run(claims, req, None, None, mutating, None),
             Task::Replay(answer, replay, state) => {
                 let replayed = Event::Replayed { matched: replay.matched_on, state };

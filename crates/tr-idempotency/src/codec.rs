@@ -48,22 +48,3 @@ pub(crate) enum Unreadable {
     #[error("its content cannot be decoded: {0}")]
     Foreign(String),
 }
-
-/// Why a store may not be used with a key, or without one.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum MarkFault {
-    #[error(
-        "its records are encrypted, and no key was given: give the key with which they were written"
-    )]
-    Sealed,
-    #[error(
-        "its records are not encrypted, and a key was given: give none, or keep encrypted records \
-         in another store"
-    )]
-    Plain,
-    #[error(
-        "it has records that do not say whether they are encrypted, and a key was given: keep \
-         encrypted records in another store"
-    )]
-    Unmarked,
-}

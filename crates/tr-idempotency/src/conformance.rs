@@ -52,10 +52,17 @@ pub use tr_core::conformance_test;
 
 use self::{claims::*, ends::*, leases::*, queries::*, subject::Case, watching::*};
 
-/// The list of the cases, passed to another macro after that macro's own arguments.
+/// Writes a test for each rule: attributes, then an `async` block that makes the [`Subject`]. Or passes the list of the
+/// cases to another macro, after that macro's own arguments.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! conformance_cases {
+macro_rules! conformance_tests {
+    ($(#[$attribute:meta])* async $make:block) => {
+        $crate::conformance_tests! {
+            $crate::conformance::conformance_test:
+            { $crate::conformance::run, $(#[$attribute])* async $make }
+        }
+    };
     ($to:path: $given:tt) => {
         $to! {
             $given
@@ -114,16 +121,4 @@ macro_rules! conformance_cases {
     };
 }
 
-/// Writes a test for each rule: attributes, then an `async` block that makes the [`Subject`].
-#[doc(hidden)]
-#[macro_export]
-macro_rules! conformance_tests {
-    ($(#[$attribute:meta])* async $make:block) => {
-        $crate::conformance_cases! {
-            $crate::conformance::conformance_test:
-            { $crate::conformance::run, $(#[$attribute])* async $make }
-        }
-    };
-}
-
-conformance_cases! { tr_core::conformance_runner: {} }
+conformance_tests! { tr_core::conformance_runner: {} }

@@ -5,7 +5,7 @@ use crate::{
     end::{Answer, Refusal},
     failure::RecordedFailure,
 };
-use std::{error::Error, fmt, sync::Arc, time::Duration};
+use std::{error::Error, fmt, sync::Arc};
 use tr_core::{
     BoxError, Effect, Event, FailureInfo, InvalidKey, MatchedOn, Ran, Replay, Verdict, code,
 };
@@ -101,16 +101,7 @@ impl fmt::Display for SharedFailure {
 }
 
 /// Why there is no room where records are evicted.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "every record is of a call in flight or of unknown outcome: settle those, or raise the capacity"
-)]
-struct AllPinned;
-
-/// The age of a call whose response was not kept.
-#[derive(Debug, thiserror::Error)]
-#[error("its end was recorded {} s ago", .0.as_secs())]
-struct Ended(Duration);
+const ALL_PINNED: &str = "every record is of a call in flight or of unknown outcome: settle those, or raise the capacity";
 
 /// What a layer says of a failure.
 const fn facts(code: &'static str, ran: Ran, verdict: Verdict) -> FailureInfo {
@@ -158,7 +149,8 @@ impl<V> Answer<V> {
             }
             Self::NotKept => {
                 let facts = facts(code::ANSWER_NOT_KEPT, Ran::Yes, Verdict::Permanent);
-                AnswerNotKept(facts.because(Ended(replay.age))).into()
+                let age = replay.age.as_secs();
+                AnswerNotKept(facts.because(format!("its end was recorded {age} s ago"))).into()
             }
             Self::Refused(refused, mutating) => refused.into_error(mutating),
         })
@@ -195,7 +187,7 @@ impl Refusal {
                 let facts = facts(code::STORE_FULL, Ran::No, Verdict::TRANSIENT);
                 StoreFull(match cause {
                     Some(cause) => facts.because_shared(cause),
-                    None => facts.because(AllPinned),
+                    None => facts.because(ALL_PINNED),
                 })
                 .into()
             }

@@ -51,7 +51,7 @@ impl RecordedFailure {
         let text = shortened(&error.to_string(), bytes);
         Some(Self {
             code: self.code.clone(),
-            error: Some(Box::new(RecordedText::new(text, None))),
+            error: Some(Box::new(RecordedText { text, cause: None })),
             ..*self
         })
     }
@@ -72,16 +72,10 @@ impl RecordedFailure {
 /// An error whose text was recorded.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
-pub(crate) struct RecordedText {
+struct RecordedText {
     text: String,
     #[source]
     cause: Option<Box<Self>>,
-}
-
-impl RecordedText {
-    pub(crate) const fn new(text: String, cause: Option<Box<Self>>) -> Self {
-        Self { text, cause }
-    }
 }
 
 /// An error as the texts of its causes.
@@ -114,7 +108,7 @@ mod texts {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<BoxError>, D::Error> {
-        let cause = |cause, text| Some(Box::new(RecordedText::new(text, cause)));
+        let cause = |cause, text| Some(Box::new(RecordedText { text, cause }));
         let error = Vec::<String>::deserialize(from)?.into_iter().rfold(None, cause);
         Ok(error.map(|error| error as _))
     }

@@ -16,10 +16,10 @@ use self::{
     notes::Notes,
     slot_pool::Cell,
     slots::hash,
-    table::{Common, Entry, Found, LocalClaim, Table},
+    table::{Common, Entry, LocalClaim, Table, Task},
 };
 use crate::{
-    end::{Answer, Refusal, State},
+    end::{Refusal, State},
     protocol::{Millis, Ttls},
     record::DedupeRecord,
 };
@@ -40,17 +40,6 @@ const RECORDS_PER_SHARD: usize = 64;
 pub(crate) struct Store<V> {
     shards: Box<[Arc<Shard<V>>]>,
     pub(crate) common: Arc<Common>,
-}
-
-/// What a call has to do after its claim.
-pub(crate) enum Task<V, D> {
-    /// Run, and record the end. Perhaps in a recycled cell.
-    Run(Claim<V>, Option<Cell<D>>),
-    /// Run without a record.
-    Unrecorded,
-    Wait(Waiter<V>, Replay),
-    Replay(Answer<V>, Replay, &'static str),
-    Refuse(Refusal),
 }
 
 impl<V> Store<V> {
@@ -130,7 +119,8 @@ impl<V> Store<V> {
         let Some(at) = table.find(key).filter(|_| is_meant) else { return false };
         let garbage = table.settle(at, to, now, ttl);
         let is_settled = garbage.is_ok();
-        let gone = is_settled.then(|| table.weigh_settled(at, size, &self.common.budget));
+        let budget = &self.common.budget;
+        let gone = is_settled.then(|| table.weigh(at, None, budget.reserve(size), budget));
         drop(table);
         drop((garbage, gone));
         is_settled
@@ -168,6 +158,9 @@ pub(crate) struct Lookup<'s, V> {
 /// A claim, and perhaps a recycled cell for its run.
 type Granted<V, D> = (Claim<V>, Option<Cell<D>>);
 
+/// What a call has to do after its claim in these tables.
+pub(crate) type CallTask<V, D> = Task<V, Granted<V, D>, Waiter<V>>;
+
 impl<'s, V: Clone> Lookup<'s, V> {
     /// The response, if the call has succeeded.
     #[inline]
@@ -201,7 +194,7 @@ impl<'s, V: Clone> Lookup<'s, V> {
         self,
         local: &LocalClaim<'_>,
         note: impl Fn(&mut Notes) + Copy,
-    ) -> Task<V, D> {
+    ) -> CallTask<V, D> {
         let Self { store, hash, mut table, found } = self;
         let index = store.index(hash);
         let Some(at) = found else {
@@ -210,27 +203,27 @@ impl<'s, V: Clone> Lookup<'s, V> {
                 return Task::Refuse(Refusal::Full(None));
             }
             return match store.ask(&local.id.key).open(local, note) {
-                Ok((claim, cell)) => Task::Run(claim, cell),
+                Ok(granted) => Task::Run(granted),
                 Err(asked) => asked.claim(local, note),
             };
         };
         let (found, garbage) = table.claim(at, local, &store.common, note);
-        let is_claimed = matches!(found, Found::Claimed { .. });
+        let is_claimed = matches!(found, Task::Run(_));
         let cell = if is_claimed { table.pool.take() } else { None };
         drop(table);
         let shard = &store.shards[index];
         // Before the garbage is dropped, as above.
         let task = match found {
-            Found::Claimed { at, token } => {
-                Task::Run(Claim::new(shard.clone(), at, token, local.terms()), cell)
+            Task::Run(token) => {
+                Task::Run((Claim::new(shard.clone(), at, token, local.terms()), cell))
             }
-            Found::Waits { served, of, mutating, replay } => {
+            Task::Wait(wait, replay) => {
                 let (shard, key, once) = (shard.clone(), local.id.key, local.cut_off);
-                Task::Wait(Waiter { served, shard, key, of, mutating, once }, replay)
+                Task::Wait(Waiter { wait, shard, key, once }, replay)
             }
-            Found::Replays { answer, replay, state } => Task::Replay(answer, replay, state),
-            Found::Unrecorded => Task::Unrecorded,
-            Found::Refused(refusal) => Task::Refuse(refusal),
+            Task::Replay(answer, replay, state) => Task::Replay(answer, replay, state),
+            Task::Unrecorded => Task::Unrecorded,
+            Task::Refuse(refusal) => Task::Refuse(refusal),
         };
         drop(garbage);
         task

@@ -50,6 +50,9 @@ pin_project! {
     }
 }
 
+/// How a call ended.
+pub(crate) type Ended<R> = Result<R, BoxError>;
+
 /// The place of a call in flight, which its caller and its run share.
 pub(crate) type Place = Arc<OwnedSemaphorePermit>;
 
@@ -140,7 +143,7 @@ where
     }
 
     #[inline]
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<S::Response, BoxError>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended<S::Response>> {
         if self.phase == Phase::Polled {
             // An earlier poll has panicked: the future is not polled again.
             return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));
@@ -156,10 +159,7 @@ where
 
     /// The call itself, up to its end or its cancellation.
     #[inline]
-    pub(crate) fn poll_call(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<S::Response, BoxError>> {
+    pub(crate) fn poll_call(&mut self, cx: &mut Context<'_>) -> Poll<Ended<S::Response>> {
         let attended = self.claim.as_ref().is_some_and(|claim| claim.attended);
         if attended && self.is_cancelled(cx) {
             return Poll::Ready(Err(self.withdraw()));
@@ -193,7 +193,7 @@ where
     }
 
     /// Records the end in this process.
-    fn finish(&mut self, end: Result<S::Response, BoxError>) -> Result<S::Response, BoxError> {
+    fn finish(&mut self, end: Ended<S::Response>) -> Ended<S::Response> {
         let mut cell = self.take_cell();
         let run = cell.as_mut().project().run;
         let Some(claim) = run.claim.take() else {
@@ -285,9 +285,9 @@ fn poll_called<S: Service<Req>, Req>(
 #[inline]
 fn noted<Req, R, V>(
     answers: impl Answers<Req, R, V>,
-    end: Result<R, BoxError>,
+    end: Ended<R>,
     is_recorded: bool,
-) -> Result<R, BoxError> {
+) -> Ended<R> {
     end.map(|mut response| {
         if !is_recorded {
             answers.note_unrecorded(&mut response);
@@ -332,16 +332,16 @@ impl<V> Drop for LoseClaimOnUnwind<'_, V> {
 /// A run under a claim of the store.
 pub(crate) struct StoredRun<R> {
     /// `None` once it has ended or panicked.
-    run: Option<Boxed<Result<R, BoxError>>>,
+    run: Option<Boxed<Ended<R>>>,
     /// Whether the tool was called: then the run goes on without its caller.
     goes_on: Arc<AtomicBool>,
     mutating: bool,
     /// A function pointer, since `Drop` cannot have its bounds.
-    leave: fn(Boxed<Result<R, BoxError>>),
+    leave: fn(Boxed<Ended<R>>),
 }
 
 impl<R> StoredRun<R> {
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<R, BoxError>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended<R>> {
         // Taken out: one that panics is dropped, and not polled again.
         let Some(mut run) = self.run.take() else {
             return Poll::Ready(Err(OutcomeUnknown::new(self.mutating, None).into()));

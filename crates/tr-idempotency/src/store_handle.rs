@@ -213,7 +213,7 @@ impl<V> StoreHandle<V> {
         let format = &self.remote.format;
         let found = Found::body(key, &stored.record);
         // Who settled an earlier run stays known.
-        let (earlier, ..) = format.history(&found, &stored.record.state).unwrap_or_default();
+        let (earlier, ..) = format.history(&found).unwrap_or_default();
         let (end, _) = format.write(&place, &state, ttl, &earlier, by.map(Box::new));
         let settle = Change::Settle(Some(stored.record.token), Cow::Owned(end));
         let settled = self.remote.gate.change(key, settle).await?;

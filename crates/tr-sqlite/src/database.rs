@@ -2,7 +2,7 @@
 use crate::{
     connect::{Durability, Place},
     error::{Error, ErrorKind, Result},
-    job::Pending,
+    job::{Pending, job},
     queue::{JobSender, Queue, queue},
     reader,
     schema::Schema,
@@ -70,10 +70,10 @@ impl Database {
     /// [`Older`](crate::ErrorKind::Older) if a read-only database has an older format, and the
     /// errors of a write.
     pub fn migrate(&self, schema: Schema) -> Pending<()> {
-        match &self.writes {
-            Some(writes) => writes.send(move |connection| schema.migrate(connection)),
-            None => self.read(move |connection| schema.require(connection)),
+        if self.is_read_only() {
+            return self.read(move |connection| schema.require(connection));
         }
+        self.write(move |connection| schema.migrate(connection))
     }
 
     /// Runs `work` in a transaction that it shares with other writes, and resolves once it is
@@ -94,10 +94,12 @@ impl Database {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
+        let (job, pending) = job(work);
         match &self.writes {
-            Some(writes) => writes.send(work),
-            None => Pending::refused(Error::new(ErrorKind::ReadOnly)),
+            Some(writes) => writes.send(job),
+            None => job.end(Err(&Error::new(ErrorKind::ReadOnly))),
         }
+        pending
     }
 
     /// Runs `work` on a read-only connection, concurrently with the writes. It reads one snapshot
@@ -114,7 +116,9 @@ impl Database {
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
-        self.reads.send(work)
+        let (job, pending) = job(work);
+        self.reads.send(job);
+        pending
     }
 
     /// Reads a table, or the whole file, with the indexes: in a damaged one a row may be there and not be found. Some

@@ -93,15 +93,6 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
 
-impl<T, E: From<Error>> Pending<T, E> {
-    /// For a job that is not run.
-    pub(crate) fn refused(why: Error) -> Self {
-        let (answer, pending) = oneshot::channel();
-        drop(answer.send(Err(why.into())));
-        Self(pending)
-    }
-}
-
 impl<T, E: From<Error>> Future for Pending<T, E> {
     type Output = Result<T, E>;
 

@@ -1,9 +1,8 @@
 //! The queue from many tasks to one thread.
 use crate::{
     error::{Error, ErrorKind},
-    job::{Job, Pending, job},
+    job::Job,
 };
-use rusqlite::Connection;
 use std::{
     sync::{
         Arc,
@@ -43,20 +42,14 @@ pub(crate) fn queue(limit: usize) -> (JobSender, Queue) {
 }
 
 impl JobSender {
-    pub(crate) fn send<T, E, F>(&self, work: F) -> Pending<T, E>
-    where
-        F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-    {
+    /// Sends a job, or ends it at once where too many wait.
+    pub(crate) fn send(&self, job: Box<dyn Job>) {
         if self.waiting.fetch_add(1, Relaxed) >= self.limit {
             self.waiting.fetch_sub(1, Relaxed);
-            return Pending::refused(Error::new(ErrorKind::Overloaded));
+            return job.end(Err(&Error::new(ErrorKind::Overloaded)));
         }
-        let (job, pending) = job(work);
         // If the receiver is gone, the job is dropped, and its future resolves to `Closed`.
         drop(self.sender.send(Message::Job(job)));
-        pending
     }
 
     /// Resolves once all earlier jobs have run and the receiver is gone.

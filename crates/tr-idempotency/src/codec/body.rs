@@ -5,7 +5,7 @@ use super::{Found, Frames, Place, Unreadable, bounded::Bounded, persist::Persist
 use crate::{
     end::{Failure, RUNS, Run, Settlement, State},
     failure::RecordedFailure,
-    protocol::{self, Millis, Phase, Token},
+    protocol::{self, Millis, Token},
     store::{ClaimRequest, End, StoredRecord, StoredState},
 };
 use serde::{Deserialize, Serialize};
@@ -74,8 +74,9 @@ impl<V> Format<V> {
         earlier: &[Run],
         settled: Option<Box<Settlement>>,
     ) -> (End, bool) {
-        let phase = state.phase();
-        let join = |head: &Head, answer: &[u8]| self.join(place, (phase, ttl), head, answer);
+        let end = place.end(state.phase(), ttl);
+        let wrap =
+            |head: &Head, answer: &[u8]| self.frames.wrap(&place.key, &end, join(head, answer));
         let earlier = earlier[earlier.len().saturating_sub(RUNS)..].to_vec();
         let is_settled = settled.is_some();
         let mut head = Head { earlier, settled, ..Head::default() };
@@ -107,36 +108,23 @@ impl<V> Format<V> {
                 bytes = answer(&brief.response, &mut head);
                 head.oversized = marker;
             }
-            join(&head, &bytes)
+            wrap(&head, &bytes)
         };
         let state = match state {
             State::Inflight => StoredState::Inflight,
             State::Done(value) => {
                 let bytes = answer(value, &mut head);
-                StoredState::Done(join(&head, &bytes))
+                StoredState::Done(wrap(&head, &bytes))
             }
             State::Failed(it, again) => StoredState::Failed(failure(it), *again),
             // Also a state without content is sealed, so that it cannot be forged.
             State::Cancelled(None) if self.frames.is_sealed() || is_settled => {
-                StoredState::Cancelled(Some(join(&head, &[])))
+                StoredState::Cancelled(Some(wrap(&head, &[])))
             }
             State::Cancelled(it) => StoredState::Cancelled(it.as_ref().map(failure)),
             State::Unknown(it) => StoredState::Unknown(it.as_ref().map(failure)),
         };
         (End { state, ttl }, whole)
-    }
-
-    fn join(
-        &self,
-        place: &Place,
-        (phase, ttl): (Phase, Millis),
-        head: &Head,
-        answer: &[u8],
-    ) -> Vec<u8> {
-        let head = serde_json::to_vec(head).expect("texts and numbers are JSON");
-        let length = u32::try_from(head.len()).expect("heads are bounded");
-        let payload = [&length.to_le_bytes(), &*head, answer].concat();
-        self.frames.wrap(&place.key, &place.end(phase, ttl), payload)
     }
 
     /// Reads a state that [`write`](Self::write) has written.
@@ -178,9 +166,7 @@ impl<V> Format<V> {
         state: &StoredState,
     ) -> Result<(), Unreadable> {
         match state {
-            StoredState::Failed(..) | StoredState::Cancelled(_) => {
-                self.frames.prove(found, state.body())
-            }
+            StoredState::Failed(..) | StoredState::Cancelled(_) => self.frames.prove(found),
             // The record has expired.
             _ => Ok(()),
         }
@@ -188,16 +174,19 @@ impl<V> Format<V> {
 
     /// The runs of a record without its response, the failure of the last one, and who settled that: for
     /// operators.
-    pub(crate) fn history(
-        &self,
-        found: &Found<'_>,
-        state: &StoredState,
-    ) -> Result<History, Unreadable> {
-        let Some(body) = state.body() else { return Ok(History::default()) };
+    pub(crate) fn history(&self, found: &Found<'_>) -> Result<History, Unreadable> {
+        let Some(body) = found.body else { return Ok(History::default()) };
         let payload = self.frames.unwrap(found, body)?;
         let (head, _) = split(&payload)?;
         Ok((head.earlier, head.failure, head.settled))
     }
+}
+
+/// The payload of this head and the bytes of the response.
+fn join(head: &Head, answer: &[u8]) -> Vec<u8> {
+    let head = serde_json::to_vec(head).expect("texts and numbers are JSON");
+    let length = u32::try_from(head.len()).expect("heads are bounded");
+    [&length.to_le_bytes(), &*head, answer].concat()
 }
 
 /// The head, and the bytes of the response.

@@ -7,7 +7,10 @@
 //! Version 1 is plain. Version 2 is sealed, and bound to all fields of the record: its [`Context`],
 //! which a writer of the store could change.
 use super::{SealingKey, Unreadable, VERSION};
-use crate::protocol::{Millis, Phase, Record, State, Token};
+use crate::{
+    protocol::{Millis, Phase, Token},
+    store::{StoredRecord, StoredState},
+};
 use tr_core::canonical::{Digest, Key};
 
 /// The format without a seal.
@@ -24,9 +27,6 @@ pub(crate) enum Kind {
     Body = 0,
     Notes = 1,
 }
-
-/// A record in a store.
-type BytesRecord = Record<Vec<u8>, Vec<u8>>;
 
 /// The call and the run that the bytes belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +48,10 @@ pub(crate) struct Found<'r> {
     pub(crate) digest: &'r Digest,
     pub(crate) kind: Kind,
     pub(crate) phase: Option<Phase>,
+    /// What is kept of the call.
+    pub(crate) body: Option<&'r Vec<u8>>,
     /// `None` for a record that has been claimed again since.
-    pub(crate) record: Option<&'r BytesRecord>,
+    pub(crate) record: Option<&'r StoredRecord>,
 }
 
 /// The length of a [`Context`].
@@ -72,7 +74,7 @@ const ROUNDED: Millis = 1_000;
 
 impl Place {
     /// The place of an end that is recorded by hand.
-    pub(crate) const fn by_hand(key: Key, record: &BytesRecord) -> Self {
+    pub(crate) const fn by_hand(key: Key, record: &StoredRecord) -> Self {
         let (digest, mutating) = (record.digest, record.mutating);
         Self { key, digest, mutating, epoch: record.token.epoch, by_hand: true }
     }
@@ -97,22 +99,18 @@ impl Place {
 }
 
 impl<'r> Found<'r> {
-    pub(crate) fn notes(key: &'r Key, record: &'r BytesRecord) -> Self {
-        Self { key, digest: &record.digest, kind: Kind::Notes, phase: None, record: Some(record) }
+    pub(crate) fn notes(key: &'r Key, record: &'r StoredRecord) -> Self {
+        Self { kind: Kind::Notes, phase: None, body: None, ..Self::body(key, record) }
     }
 
-    pub(crate) fn body(key: &'r Key, record: &'r BytesRecord) -> Self {
-        let phase = Some(record.state.phase());
-        Self { key, digest: &record.digest, kind: Kind::Body, phase, record: Some(record) }
+    pub(crate) fn body(key: &'r Key, record: &'r StoredRecord) -> Self {
+        Self { record: Some(record), ..Self::before(key, &record.digest, &record.state) }
     }
 
     /// The state of a record before it was claimed again.
-    pub(crate) fn before(
-        key: &'r Key,
-        digest: &'r Digest,
-        state: &State<Vec<u8>, Vec<u8>>,
-    ) -> Self {
-        Self { key, digest, kind: Kind::Body, phase: Some(state.phase()), record: None }
+    pub(crate) fn before(key: &'r Key, digest: &'r Digest, state: &'r StoredState) -> Self {
+        let (phase, body) = (Some(state.phase()), state.body());
+        Self { key, digest, kind: Kind::Body, phase, body, record: None }
     }
 }
 
@@ -208,15 +206,11 @@ impl Frames {
     }
 
     /// Checks that a holder of the key wrote a state; one without a body has no seal.
-    pub(super) fn prove(
-        &self,
-        found: &Found<'_>,
-        body: Option<&Vec<u8>>,
-    ) -> Result<(), Unreadable> {
+    pub(super) fn prove(&self, found: &Found<'_>) -> Result<(), Unreadable> {
         if cfg!(not(feature = "encryption")) {
             return Ok(()); // No store can be sealed.
         }
-        match body {
+        match found.body {
             Some(body) => self.unwrap(found, body).map(drop),
             None => self.plain(&[]).map(drop),
         }

@@ -12,18 +12,14 @@ pub(super) async fn a_lease_that_ends_leaves_unknown(cx: Cx<'_, impl Subject>) -
     for (store, again) in [(&cx.store, false), (&cx.other, true)] {
         for mutating in [true, false] {
             let claim = ClaimRequest { again, mutating, ..cx.claim("a") };
-            match store.claim(&claim).await? {
-                Claimed::Unknown(stored) => {
-                    let same = stored.record.state == State::Unknown(None);
-                    must!(same => "the record's state is {:?}", stored.record.state);
-                }
-                other => {
-                    return Err(format!(
-                        "the reply for a mutating call that may have run was {other:?}"
-                    )
-                    .into());
-                }
-            }
+            let met = store.claim(&claim).await?;
+            let Claimed::Unknown(stored) = &met else {
+                return Err(
+                    format!("the reply for a mutating call that may have run was {met:?}").into()
+                );
+            };
+            let same = stored.record.state == State::Unknown(None);
+            must!(same => "the record's state is {:?}", stored.record.state);
         }
     }
     Ok(())

@@ -1,7 +1,10 @@
 //! Applies the lease protocol (`protocol.rs`) to the records of a table, under the table's lock.
 use super::{
     notes::Notes,
-    table::{Caller, Common, Entry, Found, LocalClaim, Settled, Slot, Successor, Table, Waiters},
+    table::{
+        Caller, Common, Entry, Found, LocalClaim, Settled, Slot, Successor, Table, Task, Wait,
+        Waiters,
+    },
 };
 use crate::{
     end::{Refusal, Run, State, answer},
@@ -169,7 +172,7 @@ impl<V: Clone, N> Table<V, N> {
             debug_assert!(renewed, "it is in flight");
         }
         if entry.is_attended() {
-            return (Found::Unrecorded, None);
+            return (Task::Unrecorded, None);
         }
         let (claimed_at, changed_at) = (entry.record.claimed_at, entry.record.changed_at);
         match self.change(at, |entry| entry.record.claim(&ask)) {
@@ -187,15 +190,15 @@ impl<V: Clone, N> Table<V, N> {
                     _ => entry.earlier.clear(),
                 }
                 note(notes);
-                (Found::Claimed { at, token: entry.record.token }, before)
+                (Task::Run(entry.record.token), before)
             }
             Reply::Settled => self.replay(at, local, common),
             Reply::Busy => (self.join(at, local, common), None),
-            Reply::Conflict => (Found::Refused(Refusal::Conflict), None),
+            Reply::Conflict => (Task::Refuse(Refusal::Conflict), None),
             Reply::Unknown => {
                 let entry = self.slots[at].entry.as_ref().expect("found");
                 let cause = entry.record.state.failure().map(|failure| failure.recorded.clone());
-                (Found::Refused(Refusal::Unknown(cause)), None)
+                (Task::Refuse(Refusal::Unknown(cause)), None)
             }
         }
     }
@@ -213,21 +216,21 @@ impl<V: Clone, N> Table<V, N> {
         let once = entry.caller == Caller::Dropped;
         let answer = answer(&entry.record.state, entry.record.mutating);
         let spent = if once { self.forget(at) } else { None };
-        (Found::Replays { answer, replay, state }, spent)
+        (Task::Replay(answer, replay, state), spent)
     }
 
     fn join(&mut self, at: usize, local: &LocalClaim<'_>, common: &Common) -> Found<V, N> {
         let entry = self.slots[at].entry.as_mut().expect("found");
         if !local.wait {
-            return Found::Refused(Refusal::InFlight);
+            return Task::Refuse(Refusal::InFlight);
         }
         if entry.waiters.len() >= common.max_waiters {
-            return Found::Refused(Refusal::TooManyWaiters);
+            return Task::Refuse(Refusal::TooManyWaiters);
         }
         let (waiter, served) = oneshot::channel();
         entry.waiters.push(waiter);
         let (of, mutating) = (entry.record.token.epoch, entry.record.mutating);
-        Found::Waits { served, of, mutating, replay: entry.replay(local.now, common) }
+        Task::Wait(Wait { served, of, mutating }, entry.replay(local.now, common))
     }
 
     /// Keeps the end of a claim's call, if the claim is in force and has no waiters: the common

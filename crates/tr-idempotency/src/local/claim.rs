@@ -3,7 +3,7 @@
 use super::{
     budget::Reservation,
     slot_pool::Cell,
-    table::{Common, Settled, Table},
+    table::{Common, Settled, Table, Wait},
 };
 use crate::{
     end::{Answer, Refusal, State},
@@ -14,7 +14,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Waker,
 };
-use tokio::sync::oneshot;
 use tr_core::canonical::Key;
 
 /// A part of the records. Calls in different shards share no lock. Claims and waiters hold a
@@ -124,7 +123,7 @@ impl<V> Claim<V> {
             let settled = loud.err().map(|end| table.finish(self.at, self.token, end, now, ttl));
             let (gone, stays) = match reservation {
                 Reservation::Fits(None) => (Vec::new(), true),
-                reservation => table.weigh(self.at, self.token, reservation, budget),
+                reservation => table.weigh(self.at, Some(self.token), reservation, budget),
             };
             (settled, gone, stays)
         };
@@ -214,24 +213,22 @@ pub(crate) enum Delivery<V> {
 
 /// One caller that waits for a call.
 pub(crate) struct Waiter<V> {
-    pub(super) served: oneshot::Receiver<Delivery<V>>,
+    pub(super) wait: Wait<Delivery<V>>,
     pub(super) shard: Arc<Shard<V>>,
     pub(super) key: Key,
-    /// The epoch of the claim that it waits for, and whether its call is mutating.
-    pub(super) of: u64,
-    pub(super) mutating: bool,
     /// The result is given once: to this waiter, or to the next caller.
     pub(super) once: bool,
 }
 
 impl<V> Waiter<V> {
     pub(crate) async fn delivery(&mut self) -> Delivery<V> {
-        let delivery = (&mut self.served).await.unwrap_or_else(|_| {
+        let Wait { served, of, mutating } = &mut self.wait;
+        let delivery = served.await.unwrap_or_else(|_| {
             // Its holder is gone, and has left no end.
-            Delivery::Answer(Answer::Refused(Refusal::Unknown(None), self.mutating))
+            Delivery::Answer(Answer::Refused(Refusal::Unknown(None), *mutating))
         });
         if self.once && matches!(delivery, Delivery::Answer(_)) {
-            let forgotten = self.shard.lock().consume(&self.key, self.of);
+            let forgotten = self.shard.lock().consume(&self.key, *of);
             drop(forgotten);
         }
         delivery
@@ -240,9 +237,9 @@ impl<V> Waiter<V> {
 
 impl<V> Drop for Waiter<V> {
     fn drop(&mut self) {
-        if !self.served.is_terminated() {
-            self.served.close();
-            self.shard.lock().leave(&self.key, self.of);
+        if !self.wait.served.is_terminated() {
+            self.wait.served.close();
+            self.shard.lock().leave(&self.key, self.wait.of);
         }
     }
 }

@@ -202,28 +202,28 @@ pub(crate) struct LocalClaim<'i> {
     pub(crate) ttls: Ttls,
 }
 
-/// The result of a claim.
-pub(crate) enum Found<V, N> {
-    Claimed {
-        at: usize,
-        token: Token,
-    },
-    Waits {
-        served: oneshot::Receiver<N>,
-        /// The epoch of the claim that is waited for, and whether its call is mutating.
-        of: u64,
-        mutating: bool,
-        replay: Replay,
-    },
-    Replays {
-        answer: Answer<V>,
-        replay: Replay,
-        state: &'static str,
-    },
-    /// The same call is running for a caller that is still there, so this is another call.
+/// What a call has to do after its claim. `C` is what it has then, `W` what it waits with.
+pub(crate) enum Task<V, C, W> {
+    /// Run, and record the end.
+    Run(C),
+    /// Run without a record: the same call is running for a caller that is still there, so this is another call.
     Unrecorded,
-    Refused(Refusal),
+    Wait(W, Replay),
+    /// Return this, from a record in the state of this name.
+    Replay(Answer<V>, Replay, &'static str),
+    Refuse(Refusal),
 }
+
+/// The wait for the end of another caller's call.
+pub(crate) struct Wait<N> {
+    pub(super) served: oneshot::Receiver<N>,
+    /// The epoch of the claim that is waited for, and whether its call is mutating.
+    pub(super) of: u64,
+    pub(super) mutating: bool,
+}
+
+/// The task by one table.
+pub(crate) type Found<V, N> = Task<V, Token, Wait<N>>;
 
 /// What to do outside the lock once a call has ended.
 pub(crate) struct Settled<V, N> {

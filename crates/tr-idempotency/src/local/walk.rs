@@ -6,7 +6,7 @@
 use super::{
     budget::Budget,
     slots::hash,
-    table::{Caller, Common, Entry, Found, LocalClaim, Settled, Table, Waiters},
+    table::{Caller, Common, Entry, LocalClaim, Settled, Table, Task, Wait, Waiters},
 };
 use crate::{
     clock::Clock,
@@ -135,44 +135,45 @@ impl Walk {
         let found = match at {
             Some(at) => self.table.claim(at, &local, &self.common, |_| {}).0,
             None if self.table.has_room() => {
-                let (at, token, _) = self.table.open(hash(&id.key), &local, |_| {});
-                Found::Claimed { at, token }
+                let (_, token, _) = self.table.open(hash(&id.key), &local, |_| {});
+                Task::Run(token)
             }
-            None => Found::Refused(Refusal::Full(None)),
+            None => Task::Refuse(Refusal::Full(None)),
         };
         let is_held = self.held.iter().any(|held| held.key == key);
         let is_unknown = self.unknown.iter().any(|&(it, until)| it == key && now < until);
         match found {
-            Found::Claimed { at, token } => {
+            Task::Run(token) => {
+                let at = self.table.find(&id.key).expect("a claim has a record");
                 assert!(!is_held, "claimed twice");
                 assert!(!is_unknown, "a mutating call of unknown outcome is claimed again");
                 assert!(token.epoch > self.epoch, "epochs grow");
                 self.epoch = token.epoch;
                 self.held.push(Held { key, at, token });
             }
-            Found::Waits { served, of, .. } => {
+            Task::Wait(Wait { served, of, .. }, _) => {
                 assert!(is_held && wait, "no run to wait for");
                 self.waiting.push((key, served, of));
             }
-            Found::Refused(Refusal::InFlight) => assert!(is_held && !wait),
-            Found::Refused(Refusal::TooManyWaiters) => assert!(is_held && wait),
-            Found::Unrecorded => {
+            Task::Refuse(Refusal::InFlight) => assert!(is_held && !wait),
+            Task::Refuse(Refusal::TooManyWaiters) => assert!(is_held && wait),
+            Task::Unrecorded => {
                 assert!(is_held || self.ready.iter().any(|(ready, ..)| *ready == key));
             }
-            Found::Refused(Refusal::Unknown(_)) => assert!(mutating && !is_held),
-            Found::Replays { .. } => {
+            Task::Refuse(Refusal::Unknown(_)) => assert!(mutating && !is_held),
+            Task::Replay(..) => {
                 assert!(!is_held);
                 let (caller, token) = before.expect("an answer is replayed from a record");
                 if caller != Caller::Any {
                     assert!(self.given.insert(token.epoch), "an answer is given twice");
                 }
             }
-            Found::Refused(Refusal::Conflict) => {}
-            Found::Refused(Refusal::Full(_)) => {
+            Task::Refuse(Refusal::Conflict) => {}
+            Task::Refuse(Refusal::Full(_)) => {
                 let pinned = self.table.slots().filter(|(entry, _)| entry.record.is_pinned());
                 assert_eq!(pinned.count(), QUOTA, "full, and something could be forgotten");
             }
-            Found::Refused(other) => panic!("a refusal of a store: {other:?}"),
+            Task::Refuse(other) => panic!("a refusal of a store: {other:?}"),
         }
     }
 

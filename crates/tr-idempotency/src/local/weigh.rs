@@ -7,19 +7,19 @@ use crate::{end::Dropped, protocol::Token};
 use std::sync::Arc;
 
 impl<V, N> Table<V, N> {
-    /// Keeps the response of the ended run of `token` if the budget allows it. Returns what was
-    /// dropped, and whether the response stays. The record itself stays in any case.
+    /// Keeps the response of the ended run `of` this token, or of whichever it is, if the budget allows it.
+    /// Returns what was dropped, and whether the response stays. The record itself stays in any case.
     #[cold]
     pub(super) fn weigh(
         &mut self,
         at: usize,
-        token: Token,
+        of: Option<Token>,
         reservation: Reservation,
         budget: &Arc<Budget>,
     ) -> (Vec<Dropped<V>>, bool) {
         let mut gone = Vec::new();
         let is_it = |entry: &&mut Entry<V, N>| {
-            entry.record.token == token && entry.record.state.can_shrink()
+            of.is_none_or(|of| of == entry.record.token) && entry.record.state.can_shrink()
         };
         let slot = self.slots.get_mut(at).and_then(|slot| slot.entry.as_mut());
         if slot.filter(is_it).is_none() {
@@ -44,18 +44,6 @@ impl<V, N> Table<V, N> {
             }
         };
         (gone, stays)
-    }
-
-    /// Like [`weigh`](Self::weigh), for a run that was settled by hand with a response of `size`
-    /// bytes.
-    pub(super) fn weigh_settled(
-        &mut self,
-        at: usize,
-        size: usize,
-        budget: &Arc<Budget>,
-    ) -> Vec<Dropped<V>> {
-        let token = self.slots.get(at).and_then(|slot| Some(slot.entry.as_ref()?.record.token));
-        token.map_or_else(Vec::new, |token| self.weigh(at, token, budget.reserve(size), budget).0)
     }
 
     /// Drops the oldest responses of this shard until `bytes` are free, if it has that many.

@@ -17,7 +17,7 @@ use tokio::{
     sync::Semaphore,
     time::{Instant, sleep},
 };
-use tr_core::internal::lock;
+use tr_core::{canonical::Key, internal::lock};
 
 /// The pauses between the attempts to release a claim.
 const RELEASES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(800)];
@@ -92,35 +92,25 @@ impl Gate {
 
     /// Records the end of a vanished call. One attempt is enough: the end of the lease has the same
     /// effect.
-    pub(super) fn end_in_background(
-        self: &Arc<Self>,
-        claim: &Arc<ClaimRequest>,
-        token: Token,
-        end: End,
-    ) {
-        let (this, claim) = (self.clone(), claim.clone());
+    pub(super) fn end_in_background(self: &Arc<Self>, key: Key, token: Token, end: End) {
+        let this = self.clone();
         in_background(&self.places, async move {
-            let _ = this.end(&claim, token, &end).await;
+            let _ = this.end(&key, token, &end).await;
         });
     }
 
     /// Records the end before the caller gets its answer. If the store stays unavailable, returns and
     /// retries in a task for [`TRIED`].
-    pub(super) async fn record(
-        self: Arc<Self>,
-        claim: Arc<ClaimRequest>,
-        token: Token,
-        end: End,
-    ) -> Recorded {
-        let recorded = retried(ENDS, || self.end(&claim, token, &end)).await;
+    pub(super) async fn record(self: Arc<Self>, key: Key, token: Token, end: End) -> Recorded {
+        let recorded = retried(ENDS, || self.end(&key, token, &end)).await;
         if let Ok(true) = recorded {
-            lock(&self.unrecorded).remove(&claim.key);
+            lock(&self.unrecorded).remove(&key);
             return Recorded::Yes;
         }
         {
             let mut keys = lock(&self.unrecorded);
             if keys.len() < MOST_UNRECORDED {
-                keys.insert(claim.key);
+                keys.insert(key);
             }
         }
         if !recorded.is_err_and(|error| error.is_transient()) {
@@ -132,15 +122,15 @@ impl Gate {
             let pauses = iter::successors(Some(PAUSE * 2), |pause| Some((*pause * 2).min(LONGEST)))
                 .take_while(|_| Instant::now() < until);
             sleep(PAUSE).await;
-            if let Ok(true) = retried(pauses, || this.end(&claim, token, &end)).await {
-                lock(&this.unrecorded).remove(&claim.key);
+            if let Ok(true) = retried(pauses, || this.end(&key, token, &end)).await {
+                lock(&this.unrecorded).remove(&key);
             }
         });
         if later { Recorded::Later } else { Recorded::No }
     }
 
-    async fn end(&self, claim: &ClaimRequest, token: Token, end: &End) -> Result<bool, StoreError> {
+    async fn end(&self, key: &Key, token: Token, end: &End) -> Result<bool, StoreError> {
         let end = Change::Finalize(token, Cow::Borrowed(end));
-        self.within(None, self.change(&claim.key, end)).await
+        self.within(None, self.change(key, end)).await
     }
 }

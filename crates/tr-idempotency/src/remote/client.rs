@@ -3,7 +3,7 @@
 use super::{Settings, probe::Prober};
 use crate::{
     clock::millis,
-    codec::{Found, MarkFault, Names, Place, SealingKey, body::Format},
+    codec::{Found, Names, Place, SealingKey, body::Format},
     local::{notes::RequestNote, table::LocalClaim},
     protocol::{Millis, Token},
     record::{DedupeRecord, StateCount},
@@ -45,7 +45,7 @@ impl<V> Client<V> {
         let mut note = RequestNote::read(stored, &self.format.frames).unwrap_or_default();
         note.tool = (&*stored.tool).into();
         let found = Found::body(&stored.key, record);
-        let history = self.format.history(&found, &record.state);
+        let history = self.format.history(&found);
         let (earlier, failure, settled) = history.unwrap_or_default();
         let failure = failure.as_deref();
         DedupeRecord::new(&stored.key, record, &note, &earlier, failure, settled, |at| at)
@@ -122,6 +122,14 @@ impl<V> StoreCall<V> {
 
 /// The mark of a store whose records are not sealed.
 const PLAIN: &[u8] = b"plain";
+
+/// Why a store may not be used with a key, or without one.
+const NO_KEY: &str =
+    "its records are encrypted, and no key was given: give the key with which they were written";
+const NOT_ENCRYPTED: &str = "its records are not encrypted, and a key was given: give none, or keep encrypted records \
+     in another store";
+const UNMARKED: &str = "it has records that do not say whether they are encrypted, and a key was given: keep \
+     encrypted records in another store";
 
 /// What a request to the store has, however near the call's deadline is: an end for want of time is not the store's failure.
 const LEAST: Duration = Duration::from_millis(100);
@@ -201,12 +209,12 @@ impl Gate {
             let mark = self.store.mark(&[], PLAIN).await?;
             // One that is read only may have no mark yet.
             let is_plain = mark == PLAIN || mark.is_empty();
-            return if is_plain { Ok(None) } else { Err(StoreError::refused(MarkFault::Sealed)) };
+            return if is_plain { Ok(None) } else { Err(StoreError::refused(NO_KEY)) };
         };
         let mark = match self.store.mark(&[], &[]).await? {
             none if none.is_empty() => {
                 if self.store.count(&Query::ALL).await? > 0 {
-                    return Err(StoreError::refused(MarkFault::Unmarked));
+                    return Err(StoreError::refused(UNMARKED));
                 }
                 self.store.mark(&[], &seal.mark(&seal.names())).await?
             }
@@ -216,7 +224,7 @@ impl Gate {
             return Ok(Some(seal.names())); // It can only be read, and holds nothing.
         }
         if mark == PLAIN {
-            return Err(StoreError::refused(MarkFault::Plain));
+            return Err(StoreError::refused(NOT_ENCRYPTED));
         }
         let (names, is_current) = seal.open_mark(&mark).map_err(StoreError::refused)?;
         if !is_current {

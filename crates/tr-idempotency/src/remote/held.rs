@@ -204,7 +204,7 @@ impl<V> Held<V> {
         }
         let (end, whole) = self.written(state, ttl);
         self.may_hold = false;
-        let recording = self.remote.gate.clone().record(self.claim.clone(), self.token, end);
+        let recording = self.remote.gate.clone().record(self.claim.key, self.token, end);
         (Box::pin(recording), whole)
     }
 
@@ -235,7 +235,7 @@ impl<V> Drop for Held<V> {
             let why = "the call was dropped during its run, or it panicked";
             let vanished = unknown(Verdict::Cancelled, why);
             let (end, _) = self.written(&vanished, claim.ttls.unknown);
-            gate.end_in_background(claim, self.token, end);
+            gate.end_in_background(claim.key, self.token, end);
         } else {
             gate.release_in_background(claim, self.sent.take());
         }

@@ -1,5 +1,5 @@
 //! What is recorded of a run's end, in this process and in a store.
-use super::Run;
+use super::{Ended, Run};
 use crate::{
     bounds::Answers,
     end::{Failure, State, failed},
@@ -29,9 +29,9 @@ impl<S, Req, A, V> Run<S, Req, A, V> {
     #[inline]
     pub(super) fn judge<R>(
         &self,
-        end: Result<R, BoxError>,
+        end: Ended<R>,
         mutating: bool,
-    ) -> (Option<State<V>>, bool, Result<R, BoxError>)
+    ) -> (Option<State<V>>, bool, Ended<R>)
     where
         A: Answers<Req, R, V>,
     {

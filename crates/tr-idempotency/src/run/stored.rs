@@ -1,5 +1,5 @@
 //! Runs a call under a claim granted by a store: claims it there first, records it there last.
-use super::{DetachedCall, Phase, StoredRun, noted};
+use super::{DetachedCall, Ended, Phase, StoredRun, noted};
 use crate::{
     bounds::{Answers, Detachable},
     clock::millis,
@@ -12,7 +12,7 @@ use crate::{
         Boxed, Recorded, TRIED, boxed,
         client::StoreCall,
         held::{Held, LeaseCheck},
-        obtain::{Obtained, obtain},
+        obtain::{Obtained, RecordedEnd},
     },
 };
 use std::{
@@ -55,12 +55,12 @@ where
         mut self,
         mut store: StoreCall<V>,
         goes_on: Arc<AtomicBool>,
-    ) -> Result<S::Response, BoxError> {
+    ) -> Ended<S::Response> {
         let mut failed = None;
         loop {
             let obtained = match failed.take() {
                 Some(error) => store.without_store(error),
-                None => match self.unless_cancelled(obtain(&store)).await {
+                None => match self.unless_cancelled(store.obtain()).await {
                     Some(obtained) => obtained,
                     None => return Err(self.give_up(&store)),
                 },
@@ -71,9 +71,7 @@ where
                     let end = poll_fn(|cx| self.poll_noted(&goes_on, cx)).await;
                     return self.end_open(end, &store);
                 }
-                Obtained::Answer { state, age, left, waited } => {
-                    return self.replay(state, (age, left), waited, &store);
-                }
+                Obtained::Answer(end) => return self.replay(end, &store),
                 Obtained::Refuse(refused) => return Err(self.refuse(refused, &store)),
             };
             let fence = FencingToken { key: store.claim.key, epoch: held.token.epoch };
@@ -107,7 +105,7 @@ where
         &mut self,
         goes_on: &AtomicBool,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<S::Response, BoxError>> {
+    ) -> Poll<Ended<S::Response>> {
         let poll = self.poll_call(cx);
         goes_on.store(self.phase != Phase::Fresh, Relaxed);
         poll
@@ -119,7 +117,7 @@ where
         held: &mut Held<V>,
         goes_on: &AtomicBool,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Result<S::Response, BoxError>, LeaseCheck>> {
+    ) -> Poll<Result<Ended<S::Response>, LeaseCheck>> {
         if self.phase == Phase::Fresh {
             match held.poll_lease(cx) {
                 Poll::Ready(LeaseCheck::Held) => {}
@@ -145,9 +143,9 @@ where
     async fn record(
         &mut self,
         held: Held<V>,
-        end: Result<S::Response, BoxError>,
+        end: Ended<S::Response>,
         store: &StoreCall<V>,
-    ) -> Result<S::Response, BoxError> {
+    ) -> Ended<S::Response> {
         let claim = self.take_claim();
         let (state, keeps, end) = self.judge(end, claim.mutating);
         self.drop_call();
@@ -175,11 +173,7 @@ where
     }
 
     /// Ends a run without a record: only the waiters in this process share its end.
-    fn end_open(
-        &mut self,
-        end: Result<S::Response, BoxError>,
-        store: &StoreCall<V>,
-    ) -> Result<S::Response, BoxError> {
+    fn end_open(&mut self, end: Ended<S::Response>, store: &StoreCall<V>) -> Ended<S::Response> {
         let claim = self.take_claim();
         let (state, _, end) = self.judge(end, claim.mutating);
         let done = matches!(state, Some(State::Done(Some(_))));
@@ -189,13 +183,8 @@ where
     }
 
     /// Replays a recorded end to this caller and to all waiters in this process.
-    fn replay(
-        &mut self,
-        state: State<V>,
-        (age, left): (Millis, Millis),
-        waited: bool,
-        store: &StoreCall<V>,
-    ) -> Result<S::Response, BoxError> {
+    fn replay(&mut self, end: RecordedEnd<V>, store: &StoreCall<V>) -> Ended<S::Response> {
+        let RecordedEnd { state, age, left, waited } = end;
         let matched_on = if waited { MatchedOn::Inflight } else { MatchedOn::Completed };
         let name = RecordState::of(state.phase()).as_str();
         self.tell(&Event::Replayed { matched: matched_on, state: name }, store);

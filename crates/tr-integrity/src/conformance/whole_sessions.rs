@@ -23,38 +23,14 @@ pub(super) async fn a_session_created_after_a_deletion_is_another_one(
 }
 
 pub(super) async fn odd_ids_are_different_sessions(cx: Cx<'_, impl Subject>) -> Verdict {
-    let ids = [
-        "",
-        " ",
-        "  ",
-        "a",
-        "A",
-        "a ",
-        "a\0",
-        "a\0b",
-        "%",
-        "_",
-        "a%",
-        "'",
-        "\"; --",
-        "\u{e9}",
-        "e\u{301}",
-        "\u{1f980}",
-        "1",
-        "01",
-        "1.0",
-        "null",
-        "a/b",
-        "a\\b",
-        "\n",
+    let plain = [
+        "", " ", "  ", "a", "A", "a ", "a\0", "a\0b", "%", "_", "a%", "'", "1", "01", "1.0",
+        "null", "a/b", "a\\b", "\n",
     ];
+    let others = ["\"; --", "\u{e9}", "e\u{301}", "\u{1f980}"];
     let long = ["a", "b"].map(|end| "x".repeat(2_000) + end);
-    let sessions: Vec<String> = ids
-        .iter()
-        .copied()
-        .chain(long.iter().map(String::as_str))
-        .map(|id| cx.session(id))
-        .collect();
+    let ids = plain.into_iter().chain(others).chain(long.iter().map(String::as_str));
+    let sessions: Vec<String> = ids.map(|id| cx.session(id)).collect();
     for (number, session) in (1..).zip(&sessions) {
         cx.store.append(session, None, &entry(1, number, session)).await?;
     }

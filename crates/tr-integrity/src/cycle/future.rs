@@ -92,10 +92,7 @@ where
                         return Poll::Ready(end);
                     };
                     let failed = end.is_err();
-                    let answer = match &end {
-                        Ok(response) => this.policy.answer(Ok(response)),
-                        Err(error) => this.policy.answer(Err(&**error)),
-                    };
+                    let answer = this.policy.answer(end.as_ref().map_err(|error| &**error as _));
                     if !*is_durable {
                         cycle.end(&answer, failed);
                         drop(answer);

@@ -75,7 +75,7 @@ impl OpenCycle {
         let tool_use = tool_use.clone();
         let id = open.id;
         let name = |session: &mut Session, _| session.occurrence(id);
-        let occurrence = sessions.work_on_cycle(&open.slot.session, name);
+        let occurrence = sessions.work_on_cycle(&open.slot, name);
         open.again =
             Some(Box::new(SecondAttempt { session: session.into(), tool_use, occurrence }));
         if let Some(log) = &open.slot.log {
@@ -91,7 +91,7 @@ impl OpenCycle {
         observer: Option<&Arc<dyn Observer>>,
         start: fn(&mut Session, CycleId),
     ) -> Self {
-        let id = sessions.work_on_cycle(&slot.session, |session, now| {
+        let id = sessions.work_on_cycle(&slot, |session, now| {
             let id = session.begin_cycle(cycle, now);
             start(session, id);
             id
@@ -110,7 +110,7 @@ impl OpenCycle {
     pub(super) fn started(mut self) -> Self {
         if self.again.is_some() {
             let id = self.id;
-            self.sessions.work_on_cycle(&self.slot.session, |session, _| session.start_cycle(id));
+            self.sessions.work_on_cycle(&self.slot, |session, _| session.start_cycle(id));
         }
         self.stage = Stage::Started;
         self
@@ -134,7 +134,7 @@ impl OpenCycle {
         };
         let content = INTENT_NOT_RECORDED.into();
         let answer = Answer { content, is_error: true, ran: Ran::No };
-        self.sessions.work_on_cycle(&slot.session, |session, now| {
+        self.sessions.work_on_cycle(slot, |session, now| {
             if occurrence.is_some_and(|it| session.is_pending_there(&tool_use.id, it)) {
                 let id = session.begin_cycle(&tool_use.in_session(name), now);
                 session.fail_cycle(id, &answer, now);
@@ -147,7 +147,7 @@ impl OpenCycle {
         self.stage = Stage::Over;
         let id = self.id;
         let ended;
-        (ended, self.batch) = self.sessions.work_on_cycle(&self.slot.session, |session, now| {
+        (ended, self.batch) = self.sessions.work_on_cycle(&self.slot, |session, now| {
             let ended = if failed {
                 session.fail_cycle(id, answer, now)
             } else {
@@ -173,7 +173,7 @@ impl OpenCycle {
         };
         let cycle = tool_use.in_session(name);
         let id = self.id;
-        (self.id, self.batch) = self.sessions.work_on_cycle(&slot.session, |session, now| {
+        (self.id, self.batch) = self.sessions.work_on_cycle(&slot, |session, now| {
             let id = session.resume_cycle(id, &cycle, *occurrence, now);
             if failed {
                 session.fail_cycle(id, answer, now);
@@ -201,7 +201,7 @@ impl Drop for OpenCycle {
             Stage::Intended => self.refuse(NEVER_STARTED),
             Stage::Started => {
                 let id = self.id;
-                self.sessions.work_on_cycle(&self.slot.session, |session, now| {
+                self.sessions.work_on_cycle(&self.slot, |session, now| {
                     session.abandon_cycle(id, now);
                 });
                 self.tell(SessionAction::Abandoned);

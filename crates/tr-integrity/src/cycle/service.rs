@@ -4,7 +4,7 @@ use super::{
     layer::IntegrityLayer,
     open::OpenCycle,
 };
-use crate::{session::ToolUse, store::StoreFuture};
+use crate::session::ToolUse;
 use std::{
     borrow::Cow,
     mem,
@@ -114,7 +114,15 @@ impl<S, A> Integrity<S, A> {
         let said = policy.answer(Err(&*error));
         let content = Cow::Owned(said.content.into_owned());
         let answer = Answer { content, is_error: true, ran: Ran::No };
-        let record = self.begin(req).and_then(|begun| begun.refuse(answer));
+        // At once, or once the intent is written.
+        let record = match self.begin(req) {
+            Some(Begun::Durable(intent)) => Some(OpenCycle::refuse_once_written(intent, answer)),
+            Some(Begun::Here(mut cycle)) => {
+                cycle.end(&answer, true);
+                None
+            }
+            None => None,
+        };
         IntegrityFuture::refused(record, error, policy.clone())
     }
 
@@ -165,18 +173,4 @@ impl<S, A> Integrity<S, A> {
 enum Begun {
     Here(OpenCycle),
     Durable(Intent),
-}
-
-impl Begun {
-    /// Answers the cycle of a call whose tool does not run: at once, or once the intent is written.
-    fn refuse(self, answer: Answer<'static>) -> Option<StoreFuture<'static, ()>> {
-        let intent = match self {
-            Self::Here(mut cycle) => {
-                cycle.end(&answer, true);
-                return None;
-            }
-            Self::Durable(intent) => intent,
-        };
-        Some(OpenCycle::refuse_once_written(intent, answer))
-    }
 }

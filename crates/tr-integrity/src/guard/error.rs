@@ -29,6 +29,10 @@ layer_error! {
     /// added to the session since the call began are removed.
     ///
     /// Transient, with the code `answer_cut_off`. The model ran ([`Ran::Yes`]).
+    #[error(
+        "The model's answer broke off before its end.{}",
+        .recovery.as_ref().map(|recovery| format!(" {}", recovery.message)).unwrap_or_default()
+    )]
     AnswerCutOff { recovery: Option<ErrorRecovery> } Ran::Yes
 }
 
@@ -120,15 +124,5 @@ impl fmt::Display for SessionCorrupt {
             s(errors),
             s(repairs)
         )
-    }
-}
-
-impl fmt::Display for AnswerCutOff {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("The model's answer broke off before its end.")?;
-        match &self.recovery {
-            Some(recovery) => write!(f, " {}", recovery.message),
-            None => Ok(()),
-        }
     }
 }

@@ -125,10 +125,7 @@ fn outcome<T>(
     if !call.is_on {
         return (answer, None);
     }
-    let end = match &answer {
-        Ok(response) => end(Ok(response)),
-        Err(error) => end(Err(&**error)),
-    };
+    let end = end(answer.as_ref().map_err(|error| &**error as _));
     let Settled { recovery, record } = call.settle(end);
     let is_filtered = end == ModelEnd::Filtered;
     let end = if is_filtered { Err(filtered(recovery, answer.err())) } else { answer };

@@ -30,10 +30,6 @@ pub struct ModelGuard<S, A = DefaultPolicy, M = Whole> {
 }
 
 impl<S, A, M> ModelGuard<S, A, M> {
-    pub(super) const fn new(inner: S, layer: ModelGuardLayer<A, M>) -> Self {
-        Self { inner, layer }
-    }
-
     /// Validates what `req` sends; repairs it where that is allowed, and returns whether it did.
     fn check<Req>(&self, req: &mut Req) -> Result<bool, Box<SessionCorrupt>>
     where
@@ -64,7 +60,7 @@ impl<S, A, M> ModelGuard<S, A, M> {
         }
         self.tell(req, SessionAction::Blocked);
         if let Some(slot) = policy.session_of(req).and_then(|id| sessions.slot(id)) {
-            sessions.work_on_cycle(&slot.session, |session, now| {
+            sessions.work_on_cycle(&slot, |session, now| {
                 session.note("blocked", None, None, now);
             });
         }
@@ -81,9 +77,8 @@ impl<S, A, M> ModelGuard<S, A, M> {
         let ModelGuardLayer { sessions, policy, .. } = &self.layer;
         let slot = policy.session_of(req).and_then(|id| sessions.slot(id));
         let settled = slot.and_then(|slot| {
-            sessions.work_on_cycle(&slot.session, |session, now| {
-                session.settle_tail_of(sent.messages(), now)
-            })
+            sessions
+                .work_on_cycle(&slot, |session, now| session.settle_tail_of(sent.messages(), now))
         });
         settled.is_some_and(|messages| {
             sent.set_messages(messages);
@@ -104,7 +99,7 @@ impl<S, A: Clone, M: Clone> Layer<S> for ModelGuardLayer<A, M> {
     type Service = ModelGuard<S, A, M>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        ModelGuard::new(inner, self.clone())
+        ModelGuard { inner, layer: self.clone() }
     }
 }
 

@@ -41,7 +41,7 @@ impl Watch {
         told: bool,
     ) -> Self {
         let validates = sessions.config().validate_before_call;
-        let (checkpoint, repaired) = sessions.work_on_cycle(&slot.session, |session, now| {
+        let (checkpoint, repaired) = sessions.work_on_cycle(&slot, |session, now| {
             session.recover(now);
             let repaired = validates && session.auto_repair(now);
             (session.checkpoint(Operation::ApiCall, now).id, repaired)
@@ -62,7 +62,7 @@ impl Watch {
     /// The model was not called: removes the checkpoint.
     pub(crate) fn give_up(mut self) {
         if let Some(checkpoint) = self.checkpoint.take() {
-            self.sessions.work_on_cycle(&self.slot.session, |session, _| {
+            self.sessions.work_on_cycle(&self.slot, |session, _| {
                 session.forget(&checkpoint);
             });
         }
@@ -72,7 +72,7 @@ impl Watch {
     pub(super) fn settle(mut self, end: ModelEnd) -> Settled {
         let recovery = if end == ModelEnd::Answered {
             if let Some(checkpoint) = self.checkpoint.take() {
-                self.sessions.work_on_cycle(&self.slot.session, |session, now| {
+                self.sessions.work_on_cycle(&self.slot, |session, now| {
                     // A rollback to an earlier checkpoint may have removed this one.
                     let _ = session.commit(&checkpoint, now);
                 });
@@ -87,12 +87,11 @@ impl Watch {
 
     fn fail(&mut self, end: ModelEnd) -> ErrorRecovery {
         let checkpoint = self.checkpoint.take();
-        let (recovery, removed) =
-            self.sessions.work_on_cycle(&self.slot.session, |session, now| {
-                let before = session.transcript().len();
-                let recovery = session.handle_error(end, checkpoint.as_deref(), now);
-                (recovery, before.saturating_sub(session.transcript().len()))
-            });
+        let (recovery, removed) = self.sessions.work_on_cycle(&self.slot, |session, now| {
+            let before = session.transcript().len();
+            let recovery = session.handle_error(end, checkpoint.as_deref(), now);
+            (recovery, before.saturating_sub(session.transcript().len()))
+        });
         self.tell(recovery.action.told(), removed as u64);
         recovery
     }

@@ -27,9 +27,7 @@ impl OpenCycle {
             };
             let begin =
                 |slot| Self::begin_in(&sessions, slot, &session, &tool_use, observer.as_ref());
-            let slot = |cycle: &Self| cycle.slot.clone();
-            let begun =
-                begun(&sessions, &session, when, begin, slot, Self::begin_again, tell).await;
+            let begun = begun(&sessions, &session, when, begin, Self::begin_again, tell).await;
             let (cycle, error) = match begun {
                 Ok(cycle) => return Ok(cycle),
                 Err(failed) => failed,

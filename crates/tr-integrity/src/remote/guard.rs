@@ -24,8 +24,7 @@ impl Watch {
                 watch::tell(observer.as_ref(), Some(&session), SessionAction::NotRecorded, 0);
             };
             let begin = |slot| Self::begin_in(&sessions, slot, &session, observer.as_ref(), told);
-            let slot = |watch: &Self| watch.slot.clone();
-            let begun = begun(&sessions, &session, when, begin, slot, Self::give_up, tell).await;
+            let begun = begun(&sessions, &session, when, begin, Self::give_up, tell).await;
             begun.map_err(|(watch, error)| {
                 watch.into_iter().for_each(Self::give_up);
                 error

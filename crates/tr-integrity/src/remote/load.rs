@@ -37,8 +37,7 @@ impl Sessions {
             let Some(remote) = self.remote() else { return Ok(self.open_slot(id)) };
             let entries = remote.store.load(id).await?;
             let (slot, done) = self.revived(id, &entries, remote, lost.map(|log| &**log))?;
-            let expected = found.as_ref().map(|slot| &slot.session);
-            if let Some(opened) = self.put(id, slot, expected) {
+            if let Some(opened) = self.put(id, slot, found.as_ref()) {
                 self.tell_loaded(id, &done);
                 return Ok(opened);
             }
@@ -97,6 +96,6 @@ pub(super) fn revive(id: &str, entries: &[Entry]) -> Result<Session, StoreError>
     Ok(session)
 }
 
-fn unreadable(id: &str, at: Revision, error: &dyn std::error::Error) -> StoreError {
+fn unreadable(id: &str, at: Revision, error: &str) -> StoreError {
     StoreError::unreadable(format!("session {id:?}, entry {at}: {error}"))
 }

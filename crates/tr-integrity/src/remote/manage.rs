@@ -73,7 +73,7 @@ impl Sessions {
         if let Some(log) = &slot.log {
             log.tell()?;
         }
-        let done = self.work(&slot.session, work);
+        let done = self.work(&slot, work);
         slot.flush().await?;
         Ok(done)
     }

@@ -14,21 +14,20 @@ pub(super) async fn begun<B>(
     session: &str,
     when: WhenStoreFails,
     begin: impl Fn(Slot) -> B,
-    slot: impl Fn(&B) -> Slot,
     again: impl Fn(B),
     tell: impl Fn(),
 ) -> Result<Option<B>, (Option<B>, StoreError)> {
     let is_run = when == WhenStoreFails::Run;
     let mut tries = 1;
     loop {
-        let begun = match sessions.opened(session).await {
-            Ok(slot) => begin(slot),
+        let slot = match sessions.opened(session).await {
+            Ok(slot) => slot,
             Err(error) => {
                 tell();
                 return if is_run { Ok(None) } else { Err((None, error)) };
             }
         };
-        let slot = slot(&begun);
+        let begun = begin(slot.clone());
         let Err(error) = slot.flush().await else { return Ok(Some(begun)) };
         let is_conflict = error.is_conflict();
         // No other change was lost: retry with the session as it is now.
@@ -56,7 +55,7 @@ impl Slot {
     /// Notes that the store failed; the changes are written with the next one.
     pub(super) fn not_recorded(&self, sessions: &Sessions) {
         let note = |session: &mut Session, now| session.note("not_recorded", None, None, now);
-        sessions.work_on_cycle(&self.session, note);
+        sessions.work_on_cycle(self, note);
     }
 
     /// Whether a lost copy held no changes except those that its calls make again.

@@ -3,14 +3,11 @@ use super::{
     CycleId, CycleState, Session, ToolCycleTransaction, ToolResult, ToolUse,
     cycle::{RecordedCycle, UsePosition},
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, slice};
 use tr_transcript::{
     Message,
     internal::{self, Answer, NewResult},
 };
-
-/// A use, the message with it, and its result.
-type Answered<'s> = (&'s ToolUse, Option<usize>, &'s ToolResult);
 
 impl ToolCycleTransaction {
     /// As recorded, with its result at this index.
@@ -33,20 +30,19 @@ impl Session {
             }
             return self.flush_tail();
         }
+        let done = cycle.recorded(0, result);
+        let Some(used) = done.used else { return self.append_pair(done) };
         // Messages were added after the use.
-        if let Some(step) = cycle.used.at() {
-            let at = self.place_late(step, &cycle.tool_use, &result);
-            return self.done(cycle.recorded(at, result));
-        }
-        self.append_pair(cycle.recorded(0, result));
+        let at = self.place_late(used, &done);
+        self.done(RecordedCycle { at, ..done });
     }
 
     /// Puts a result at the use in the message `used`, in place of the placeholder; returns its
     /// index. If the use has a real result, the second one is kept as text.
-    fn place_late(&mut self, used: usize, tool_use: &ToolUse, result: &ToolResult) -> usize {
+    fn place_late(&mut self, used: usize, done: &RecordedCycle) -> usize {
         let format = self.transcript.format();
-        let text = self.written(&(tool_use, Some(used), result));
-        let Some(answer) = self.answer(used, &tool_use.id) else {
+        let text = self.written(done);
+        let Some(answer) = self.answer(used, &done.tool_use.id) else {
             self.insert(used + 1, format.hold_results(&[text]));
             self.repair_step(self.step_of(used));
             return used + 1;
@@ -120,13 +116,13 @@ impl Session {
     }
 
     /// Adds use and result as two messages, before a live tail if there is one.
-    fn append_pair(&mut self, done: RecordedCycle) {
-        let RecordedCycle { tool_use, result, .. } = &done;
+    fn append_pair(&mut self, mut done: RecordedCycle) {
+        done.used = None;
         let format = self.transcript.format();
-        let used_before = self.validator.last_use_of(&tool_use.id);
-        let ToolUse { id, name, input } = tool_use;
+        let ToolUse { id, name, input } = &done.tool_use;
+        let used_before = self.validator.last_use_of(id);
         let mut pair = format.write_uses(&[(id, name, input)]);
-        pair.extend(self.hold(&[(tool_use, None, result)]));
+        pair.extend(self.hold(slice::from_ref(&done)));
         let at = self.validator.live_step().unwrap_or(self.transcript.len());
         let was_valid = self.validator.is_valid();
         self.insert(at, pair);
@@ -137,7 +133,7 @@ impl Session {
             None if was_valid && !self.validator.is_valid() => self.repair_step(at),
             None => {}
         }
-        self.done(RecordedCycle { at, used: None, ..done });
+        self.done(RecordedCycle { at, ..done });
     }
 
     /// Adds the results of the live tail once all of them are known.
@@ -197,25 +193,24 @@ impl Session {
             Some(cycle.recorded(at, result))
         });
         let held: Vec<RecordedCycle> = held.collect();
-        let results: Vec<_> =
-            held.iter().map(|done| (&done.tool_use, done.used, &done.result)).collect();
-        let messages = self.hold(&results);
+        let messages = self.hold(&held);
         held.into_iter().for_each(|done| self.done(done));
         messages
     }
 
-    fn hold(&self, results: &[Answered<'_>]) -> Vec<Message> {
-        if results.is_empty() {
+    fn hold(&self, done: &[RecordedCycle]) -> Vec<Message> {
+        if done.is_empty() {
             return Vec::new();
         }
-        let written: Vec<_> = results.iter().map(|result| self.written(result)).collect();
+        let written: Vec<_> = done.iter().map(|done| self.written(done)).collect();
         self.transcript.format().hold_results(&written)
     }
 
-    fn written(&self, &(tool_use, used, result): &Answered<'_>) -> String {
-        let message = used.map(|at| &self.transcript.messages()[at]);
-        let ToolResult { content, is_error, .. } = result;
-        let (id, name) = (&tool_use.id, &tool_use.name);
+    /// The result of a use as the transcript's format writes it.
+    fn written(&self, done: &RecordedCycle) -> String {
+        let message = done.used.map(|at| &self.transcript.messages()[at]);
+        let ToolUse { id, name, .. } = &done.tool_use;
+        let ToolResult { content, is_error, .. } = &done.result;
         let result = NewResult { id, name, content, is_error: *is_error };
         internal::write_result(self.transcript.format(), message, result)
     }

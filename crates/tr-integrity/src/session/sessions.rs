@@ -150,7 +150,7 @@ impl Sessions {
     /// With a store, [load](Self::load) the session first: a session that is opened here is empty,
     /// and its first write is a conflict if the store has one with this id.
     pub fn with<T>(&self, id: &str, work: impl FnOnce(&mut Session, u64) -> T) -> T {
-        self.work(&self.open_slot(id).session, work)
+        self.work(&self.open_slot(id), work)
     }
 
     /// Adds an existing session; replaces one with the same id. With a store, it is written with
@@ -214,15 +214,10 @@ impl Sessions {
     }
 
     /// Replaces the session `expected`; `None` if another one is open.
-    pub(crate) fn put(
-        &self,
-        id: &str,
-        slot: Slot,
-        expected: Option<&Arc<Mutex<Session>>>,
-    ) -> Option<Slot> {
+    pub(crate) fn put(&self, id: &str, slot: Slot, expected: Option<&Slot>) -> Option<Slot> {
         let mut shard = lock(self.shard(id));
-        let found = shard.get(id).map(|slot| Arc::as_ptr(&slot.session));
-        if found != expected.map(Arc::as_ptr) {
+        let session = |slot: &Slot| Arc::as_ptr(&slot.session);
+        if shard.get(id).map(session) != expected.map(session) {
             return None;
         }
         shard.insert(id.into(), slot.clone());
@@ -254,12 +249,9 @@ impl Sessions {
         Slot { session: Arc::new(Mutex::new(session)), log }
     }
 
-    pub(crate) fn work<T>(
-        &self,
-        session: &Mutex<Session>,
-        work: impl FnOnce(&mut Session, u64) -> T,
-    ) -> T {
-        self.work_on_cycle(session, |session, now| {
+    /// Works on an open session, with the time in milliseconds since the Unix epoch.
+    pub(crate) fn work<T>(&self, slot: &Slot, work: impl FnOnce(&mut Session, u64) -> T) -> T {
+        self.work_on_cycle(slot, |session, now| {
             let turns = session.turns;
             let done = work(session, now);
             if session.turns != turns {
@@ -273,11 +265,11 @@ impl Sessions {
     /// The same for changes that a call makes again after a conflict.
     pub(crate) fn work_on_cycle<T>(
         &self,
-        session: &Mutex<Session>,
+        slot: &Slot,
         work: impl FnOnce(&mut Session, u64) -> T,
     ) -> T {
         let now = self.0.clock.unix_ms();
-        work(&mut lock(session), now)
+        work(&mut lock(&slot.session), now)
     }
 
     fn shard(&self, id: &str) -> &Mutex<Shard> {

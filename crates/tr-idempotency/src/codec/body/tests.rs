@@ -113,7 +113,7 @@ fn earlier_runs_are_told_and_bounded() {
     let failed = State::Failed(failure(None), Again::Freely);
     let record = stored(format(100).write(&place(), &failed, HOUR, &runs, None).0.state);
     let found = Found::body(&KEY, &record);
-    let (earlier, recorded, _) = format(100).history(&found, &record.state).unwrap();
+    let (earlier, recorded, _) = format(100).history(&found).unwrap();
     assert_eq!((earlier.len(), earlier[0].started_at), (RUNS, 24));
     assert_eq!(&*recorded.unwrap().code, "timeout");
 }
@@ -124,7 +124,7 @@ fn who_settled_a_call_is_kept_and_what_older_versions_read_stays_the_same() {
     for state in [State::Done(None), State::Cancelled(None)] {
         let record = stored(format(100).write(&place(), &state, HOUR, &[], by()).0.state);
         let found = Found::body(&KEY, &record);
-        let (.., settled) = format(100).history(&found, &record.state).unwrap();
+        let (.., settled) = format(100).history(&found).unwrap();
         let settled = settled.unwrap();
         assert_eq!((&*settled.by, settled.why.len()), ("ada (uid 7)", 1_000));
         let read = format(100).read(&KEY, &record).unwrap();

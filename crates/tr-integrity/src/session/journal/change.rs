@@ -5,7 +5,7 @@ use super::super::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tr_transcript::{Format, Message, ReadError};
+use tr_transcript::{Format, Message};
 
 /// One change of a session. Released kinds must not change, because stored logs contain them.
 #[derive(Debug, Serialize, Deserialize)]
@@ -220,14 +220,17 @@ impl Line {
         }
     }
 
-    pub(super) fn read(self, format: Format) -> Result<Message, ReadError> {
+    pub(super) fn read(self, format: Format) -> Result<Message, String> {
         let Self { json, lead, trail, before, after } = self;
         let raw = if lead.is_empty() && trail.is_empty() {
             Box::<str>::from(json)
         } else {
             format!("{lead}{json}{trail}").into()
         };
-        Ok(format.read(raw)?.with_around(before, after))
+        match format.read(raw) {
+            Ok(message) => Ok(message.with_around(before, after)),
+            Err(error) => Err(format!("a message is not in the session's form: {error}")),
+        }
     }
 }
 

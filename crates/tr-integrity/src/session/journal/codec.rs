@@ -7,19 +7,9 @@ use serde::{Deserialize, Serialize};
 const VERSION: &str = "trs1 ";
 const SUM: usize = 64;
 
-/// Why bytes cannot be decoded.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Unreadable {
-    /// They are damaged.
-    #[error("it is damaged: the checksum is another")]
-    Damaged,
-    /// They are intact, but a newer version wrote them.
-    #[error("a newer version wrote it")]
-    Newer,
-    /// The same, and a change is of a kind that this version does not know.
-    #[error("a newer version wrote it: {0}")]
-    NewerChange(serde_json::Error),
-}
+/// Why bytes cannot be decoded: they are damaged; or intact, and a newer version wrote them.
+const DAMAGED: &str = "it is damaged: the checksum is another";
+const NEWER: &str = "a newer version wrote it";
 
 #[derive(Serialize, Deserialize)]
 struct Body<C> {
@@ -39,23 +29,24 @@ pub(crate) fn encode(session: &str, revision: Revision, changes: &[Change]) -> V
     body
 }
 
-/// Decodes what [`encode`] wrote.
+/// Decodes what [`encode`] wrote, or says why that is impossible.
 pub(crate) fn decode(
     session: &str,
     revision: Revision,
     body: &[u8],
-) -> Result<Vec<Change>, Unreadable> {
+) -> Result<Vec<Change>, String> {
     let Some(rest) = body.strip_prefix(VERSION.as_bytes()) else {
         let is_ours = body.starts_with(b"trs") && body.get(3).is_some_and(u8::is_ascii_digit);
-        return Err(if is_ours { Unreadable::Newer } else { Unreadable::Damaged });
+        return Err(if is_ours { NEWER } else { DAMAGED }.into());
     };
-    let (sum, json) = rest.split_at_checked(SUM).ok_or(Unreadable::Damaged)?;
-    let json = json.strip_prefix(b"\n").ok_or(Unreadable::Damaged)?;
+    let (sum, json) = rest.split_at_checked(SUM).ok_or(DAMAGED)?;
+    let json = json.strip_prefix(b"\n").ok_or(DAMAGED)?;
     if sum != checksum(session, revision, json).to_hex().as_bytes() {
-        return Err(Unreadable::Damaged);
+        return Err(DAMAGED.into());
     }
-    let read: Body<Vec<Change>> = serde_json::from_slice(json).map_err(Unreadable::NewerChange)?;
-    Ok(read.changes)
+    let read: Result<Body<Vec<Change>>, _> = serde_json::from_slice(json);
+    // A change of a kind that this version does not know.
+    Ok(read.map_err(|error| format!("{NEWER}: {error}"))?.changes)
 }
 
 /// Covers the text and its position: an entry of another session or position is invalid.

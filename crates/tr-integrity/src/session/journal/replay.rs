@@ -5,33 +5,17 @@ use crate::session::{
     cycle::{RecordedCycle, UsePosition},
 };
 use crate::store::Revision;
-use tr_transcript::{Format, Message, ReadError, Transcript};
-
-/// A change that is invalid after those before it.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum InvalidChange {
-    #[error("{0}")]
-    Misplaced(&'static str),
-    #[error("a message is not in the session's form: {0}")]
-    Message(#[from] ReadError),
-}
-
-const fn misplaced<T>(why: &'static str) -> Result<T, InvalidChange> {
-    Err(InvalidChange::Misplaced(why))
-}
+use tr_transcript::{Format, Message, Transcript};
 
 /// The limit for a session's counters, so that they cannot overflow.
 const MOST: u64 = u64::MAX / 2;
 
 impl Session {
-    /// Replays these changes.
-    pub(crate) fn replay(
-        id: &str,
-        changes: impl IntoIterator<Item = Change>,
-    ) -> Result<Self, InvalidChange> {
+    /// Replays these changes. The error says why one is invalid after those before it.
+    pub(crate) fn replay(id: &str, changes: Vec<Change>) -> Result<Self, String> {
         let mut changes = changes.into_iter();
         let Some(Change::Opened { format, head, tail }) = changes.next() else {
-            return misplaced("the log does not begin with the session's form");
+            return Err("the log does not begin with the session's form".into());
         };
         let mut session = Self::load(id, Transcript::with_around(format, head, tail));
         changes.try_for_each(|change| session.again(change))?;
@@ -40,26 +24,26 @@ impl Session {
     }
 
     /// Validates all indexes, because a log may come from an untrusted writer.
-    fn check_places(&self) -> Result<(), InvalidChange> {
+    fn check_places(&self) -> Result<(), String> {
         let len = self.transcript.len();
         let cycles = self.cycles.iter().filter_map(|cycle| cycle.used.at());
         let mut uses = cycles.chain(self.done.iter().filter_map(|done| done.used));
         if uses.any(|at| at >= len) {
-            return misplaced("a cycle's use is behind the last message");
+            return Err("a cycle's use is behind the last message".into());
         }
         if self.checkpoints_made.max(self.cycles_begun) > MOST {
-            return misplaced("more is counted than can have been");
+            return Err("more is counted than can have been".into());
         }
         Ok(())
     }
 
     /// Applies one change.
-    fn again(&mut self, change: Change) -> Result<(), InvalidChange> {
+    fn again(&mut self, change: Change) -> Result<(), String> {
         match change {
-            Change::Opened { .. } => return misplaced("the session's form is there twice"),
+            Change::Opened { .. } => return Err("the session's form is there twice".into()),
             Change::Message(line) => self.append_as_is(line.read(self.transcript.format())?),
             Change::Cut(len) if len <= self.transcript.len() => self.cut(len),
-            Change::Cut(_) => return misplaced("more messages are kept than there are"),
+            Change::Cut(_) => return Err("more messages are kept than there are".into()),
             Change::Checkpoint(made) => self.made(*made)?,
             Change::Committed(numbers) => {
                 for number in numbers {
@@ -88,9 +72,7 @@ impl Session {
             Change::DoneWith(ids) => {
                 for id in ids {
                     let at = self.done.binary_search_by_key(&id, |done| done.id);
-                    self.done.remove(
-                        at.map_err(|_| InvalidChange::Misplaced("a cycle was not recorded"))?,
-                    );
+                    self.done.remove(at.map_err(|_| "a cycle was not recorded")?);
                 }
             }
             Change::Counted { checkpoints, cycles } => {
@@ -113,19 +95,17 @@ impl Session {
         Ok(())
     }
 
-    fn made(&mut self, made: NewCheckpoint) -> Result<(), InvalidChange> {
+    fn made(&mut self, made: NewCheckpoint) -> Result<(), String> {
         let last = self.checkpoints.last().map_or(0, |last| last.number);
         if made.number <= last {
-            return misplaced("a checkpoint is there twice");
+            return Err("a checkpoint is there twice".into());
         }
         let snapshot = match made.snapshot {
             None => None,
             Some(Snapshot::Messages(lines)) => Some(read(lines, self.transcript.format())?),
             Some(Snapshot::Prefix) => {
                 let prefix = self.transcript.messages().get(..made.message_index);
-                let missing =
-                    InvalidChange::Misplaced("a checkpoint has more messages than there are");
-                Some(prefix.ok_or(missing)?.to_vec())
+                Some(prefix.ok_or("a checkpoint has more messages than there are")?.to_vec())
             }
         };
         self.checkpoints_made = self.checkpoints_made.max(made.number);
@@ -143,10 +123,10 @@ impl Session {
         Ok(())
     }
 
-    fn begun(&mut self, begun: NewCycle) -> Result<(), InvalidChange> {
+    fn begun(&mut self, begun: NewCycle) -> Result<(), String> {
         let NewCycle { checkpoint, tool_use, driver, moved } = begun;
         if self.cycle_at(moved.id).is_ok() {
-            return misplaced("a cycle is there twice");
+            return Err("a cycle is there twice".into());
         }
         self.cycles_begun = self.cycles_begun.max(moved.id);
         let mut cycle = ToolCycleTransaction::new(CycleId(moved.id), checkpoint, tool_use, driver);
@@ -155,22 +135,22 @@ impl Session {
         Ok(())
     }
 
-    fn was_done(&mut self, done: RecordedCycle) -> Result<(), InvalidChange> {
+    fn was_done(&mut self, done: RecordedCycle) -> Result<(), String> {
         let Err(place) = self.done.binary_search_by_key(&done.id, |done| done.id) else {
-            return misplaced("a recorded cycle is there twice");
+            return Err("a recorded cycle is there twice".into());
         };
         self.done.insert(place, done);
         Ok(())
     }
 
-    fn checkpoint_at(&self, number: u64) -> Result<usize, InvalidChange> {
+    fn checkpoint_at(&self, number: u64) -> Result<usize, String> {
         let found = self.checkpoints.binary_search_by_key(&number, |checkpoint| checkpoint.number);
-        found.map_err(|_| InvalidChange::Misplaced("there is no checkpoint of this number"))
+        found.map_err(|_| "there is no checkpoint of this number".into())
     }
 
-    fn cycle_at(&self, id: u64) -> Result<usize, InvalidChange> {
+    fn cycle_at(&self, id: u64) -> Result<usize, String> {
         let found = self.cycles.binary_search_by_key(&id, |cycle| cycle.id.0);
-        found.map_err(|_| InvalidChange::Misplaced("there is no cycle of this number"))
+        found.map_err(|_| "there is no cycle of this number".into())
     }
 }
 
@@ -186,6 +166,6 @@ impl CycleUpdate {
     }
 }
 
-fn read(lines: Vec<Line>, format: Format) -> Result<Vec<Message>, ReadError> {
+fn read(lines: Vec<Line>, format: Format) -> Result<Vec<Message>, String> {
     lines.into_iter().map(|line| line.read(format)).collect()
 }
