@@ -67,7 +67,7 @@ pub use self::{
     error::{CatalogError, Mistake},
 };
 use std::{cmp::Ordering, sync::Arc};
-use tr_core::{Capability, Effect, ToolCall, ToolId, ToolManifest};
+use tr_core::{Capability, Effect, ToolCall, ToolId, ToolManifest, setters};
 use tr_wire::read::{At, Faults};
 
 #[cfg(feature = "schema")]
@@ -113,11 +113,9 @@ impl Entry {
 }
 
 impl ToolCatalog {
-    /// Sets the effect of tools that declare none; [`Effect::Mutating`] by default.
-    #[must_use]
-    pub fn with_undeclared_effect(mut self, effect: Effect) -> Self {
-        self.undeclared_effect = Some(effect);
-        self
+    setters! {
+        /// Sets the effect of tools that declare none; [`Effect::Mutating`] by default.
+        fn with_undeclared_effect(effect: Effect) { undeclared_effect = Some(effect) }
     }
 
     fn of(mut entries: Vec<Entry>, undeclared_effect: Option<Effect>) -> Self {

@@ -115,19 +115,13 @@ impl Builder {
 
         /// Drops [`VOLATILE`] members also from [params that are all the tool's own](Rules::for_own_params).
         fn drop_volatile() { volatile = Volatile::Dropped }
-    }
 
-    /// Drops the member or array element at `pointer`.
-    pub fn drop_at(mut self, pointer: Pointer) -> Self {
-        self.dropped.push(pointer);
-        self
-    }
+        /// Drops the member or array element at `pointer`.
+        fn drop_at(pointer: Pointer) { dropped.push(pointer) }
 
-    /// Compares strings at and below `pointer` without regard to how much white space (Unicode's)
-    /// separates their words or surrounds them. Names of members stay exact.
-    pub fn loose_whitespace_at(mut self, pointer: Pointer) -> Self {
-        self.loose.push(pointer);
-        self
+        /// Compares strings at and below `pointer` without regard to how much white space (Unicode's)
+        /// separates their words or surrounds them. Names of members stay exact.
+        fn loose_whitespace_at(pointer: Pointer) { loose.push(pointer) }
     }
 
     /// Validates the configuration; this is the only place it can fail.
