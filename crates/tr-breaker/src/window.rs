@@ -17,7 +17,7 @@ pub(crate) struct Window {
     /// Marks that are calls, and not laps.
     bad: u32,
     /// Failures in a row.
-    run: u32,
+    pub(crate) run: u32,
     /// Successes ever.
     successes: u64,
 }
@@ -138,11 +138,6 @@ impl Window {
     /// The tool answered, whatever it said.
     pub(crate) const fn end_run(&mut self) {
         self.run = 0;
-    }
-
-    /// Failures in a row.
-    pub(crate) const fn run(&self) -> u32 {
-        self.run
     }
 
     /// Whether no call that it remembers speaks against the tool.
