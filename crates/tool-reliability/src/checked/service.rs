@@ -1,8 +1,7 @@
 //! The service that refuses params which fail their tool's schema.
-use crate::called::Called;
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, ToolCall};
+use tr_core::{BoxError, ToolCall, internal::Called};
 
 /// Refuses a call whose params fail the input schema in its manifest.
 ///
