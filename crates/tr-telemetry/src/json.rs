@@ -6,7 +6,9 @@ use std::{
     io::Write,
     sync::{Arc, Mutex},
 };
-use tr_core::{SystemClock, WallClock, debug_parts, internal::lock, printable_json, rfc3339, setters};
+use tr_core::{
+    SystemClock, WallClock, debug_parts, internal::lock, printable_json, rfc3339, setters,
+};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
