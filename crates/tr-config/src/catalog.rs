@@ -91,18 +91,14 @@ struct Entry {
 }
 
 impl Entry {
-    #[cfg(feature = "input-schema")]
     fn new(manifest: ToolManifest, at: &At<'_>, faults: &mut Faults) -> Self {
+        #[cfg(feature = "input-schema")]
         if let Some(Err(error)) = manifest.schema() {
             let at = At::Member(at, "input_schema");
             build::refuse(&at, "a JSON Schema", &error.to_string(), faults);
         }
-        Self { manifest: Arc::new(manifest), endpoint: None }
-    }
-
-    /// Without the feature `input-schema` a schema would be accepted but never checked.
-    #[cfg(not(feature = "input-schema"))]
-    fn new(manifest: ToolManifest, at: &At<'_>, faults: &mut Faults) -> Self {
+        // Without the feature `input-schema` a schema would be accepted but never checked.
+        #[cfg(not(feature = "input-schema"))]
         if manifest.input_schema.is_some() {
             const NONE: &str =
                 "no schema in a build without the feature `input-schema`, which checks it";
