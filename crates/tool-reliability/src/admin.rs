@@ -77,7 +77,7 @@ use std::{
     task::{Context, Poll},
 };
 use tower_service::Service;
-use tr_core::{ToolManifest, debug_parts};
+use tr_core::{ToolManifest, debug_parts, setters};
 use tr_telemetry::TARGET;
 
 /// The path of the endpoint.
@@ -113,28 +113,20 @@ impl Admin {
         Self::new(live.stack()).manifests(move || of.catalog().iter().cloned().collect())
     }
 
-    /// Where to find out which tools have [sensitive](tr_core::ToolManifest::sensitive) fields: of
-    /// their failures only the codes are shown. Without it texts are redacted by the usual names
-    /// alone.
-    #[must_use]
-    pub fn manifests(
-        mut self,
-        manifests: impl Fn() -> Vec<Arc<ToolManifest>> + Send + Sync + 'static,
-    ) -> Self {
-        self.manifests = Some(Arc::new(manifests));
-        self
-    }
+    setters! {
+        /// Where to find out which tools have [sensitive](tr_core::ToolManifest::sensitive) fields: of
+        /// their failures only the codes are shown. Without it texts are redacted by the usual names
+        /// alone.
+        fn manifests(manifests: impl Fn() -> Vec<Arc<ToolManifest>> + Send + Sync + 'static) {
+            manifests = Some(Arc::new(manifests))
+        }
 
-    /// What `{"action": "reload"}` does: reads the configuration and
-    /// [applies](crate::config::Live::reload) it, or says what is wrong with it. It runs on the
-    /// task that answers, so it must not block for long.
-    #[must_use]
-    pub fn on_reload(
-        mut self,
-        reload: impl Fn() -> Result<Reloaded, String> + Send + Sync + 'static,
-    ) -> Self {
-        self.reload = Some(Arc::new(reload));
-        self
+        /// What `{"action": "reload"}` does: reads the configuration and
+        /// [applies](crate::config::Live::reload) it, or says what is wrong with it. It runs on the
+        /// task that answers, so it must not block for long.
+        fn on_reload(reload: impl Fn() -> Result<Reloaded, String> + Send + Sync + 'static) {
+            reload = Some(Arc::new(reload))
+        }
     }
 
     /// Allows requests with this token, also orders, from any address. It is compared in constant time.

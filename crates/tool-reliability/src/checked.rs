@@ -1,36 +1,66 @@
 //! Validates params against their tool's schema, before anything is recorded or run.
-#[cfg(feature = "input-schema")]
-mod service;
-
-#[cfg(feature = "input-schema")]
-pub use self::service::{Checked, CheckedFuture};
-
+use std::task::{Context, Poll};
 use tower_layer::Layer;
+use tower_service::Service;
+use tr_core::{BoxError, ToolCall, internal::Called};
 
 /// With the feature `input-schema`, refuses calls whose params fail the input schema in their
-/// tool's manifest; without it, puts nothing around a service. Its place is inside of whatever counts
-/// failures, and outside of records.
+/// tool's manifest; without it, refuses none. Its place is inside of whatever counts failures, and
+/// outside of records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CheckedLayer;
 
-/// What [`CheckedLayer`] makes of a service.
-#[cfg(feature = "input-schema")]
-pub type MaybeChecked<S> = Checked<S>;
-
-/// What [`CheckedLayer`] makes of a service.
-#[cfg(not(feature = "input-schema"))]
-pub type MaybeChecked<S> = S;
-
 impl<S> Layer<S> for CheckedLayer {
-    type Service = MaybeChecked<S>;
+    type Service = Checked<S>;
 
-    #[cfg(feature = "input-schema")]
     fn layer(&self, inner: S) -> Checked<S> {
         Checked { inner }
     }
+}
 
-    #[cfg(not(feature = "input-schema"))]
-    fn layer(&self, inner: S) -> S {
-        inner
+/// Refuses a call whose params fail the input schema in its manifest.
+///
+/// # Errors
+/// `InvalidParams` of `tr-core` names every fault with its JSON pointer. The tool did not run
+/// ([`Ran::No`](tr_core::Ran::No)), and a repeat fails again.
+#[derive(Clone, Copy, Debug)]
+pub struct Checked<S> {
+    inner: S,
+}
+
+impl<S> Service<ToolCall> for Checked<S>
+where
+    S: Service<ToolCall, Error: Into<BoxError>>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = CheckedFuture<S::Future>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    #[inline]
+    fn call(&mut self, call: ToolCall) -> Self::Future {
+        #[cfg(feature = "input-schema")]
+        if let Err(error) = check(&call) {
+            return Called::not(error);
+        }
+        Called::new(self.inner.call(call))
     }
 }
+
+#[cfg(feature = "input-schema")]
+#[inline]
+fn check(call: &ToolCall) -> Result<(), BoxError> {
+    match call.manifest() {
+        Some(manifest) if manifest.input_schema.is_some() => {
+            manifest.check(&call.parts().params).map_err(Into::into)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The response of a [`Checked`] service.
+pub type CheckedFuture<F> = Called<F>;

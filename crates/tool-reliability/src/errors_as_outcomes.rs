@@ -1,5 +1,4 @@
 //! Turns errors into outcomes that carry the error.
-use crate::called::Called;
 use pin_project_lite::pin_project;
 use std::{
     convert::Infallible,
@@ -10,6 +9,7 @@ use tower_service::Service;
 use tr_breaker::error::CircuitOpen;
 use tr_core::{
     BoxError, FailureInfo, ToolCall, ToolError, ToolOutcome, classify, failure_info, find,
+    internal::Called,
 };
 use tr_retry::RetryExhausted;
 

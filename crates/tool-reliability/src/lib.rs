@@ -120,8 +120,6 @@ pub mod admin;
 #[cfg(feature = "stack")]
 mod cache;
 #[cfg(feature = "stack")]
-mod called;
-#[cfg(feature = "stack")]
 pub mod cancel;
 #[cfg(feature = "stack")]
 pub mod checked;

@@ -1,5 +1,4 @@
 //! Every end with the number of attempts and the duration, as envelopes need them.
-use crate::called::Called;
 use pin_project_lite::pin_project;
 use serde_json::Value;
 use std::{
@@ -11,7 +10,7 @@ use std::{
 use tokio::time::Instant;
 use tower_service::Service;
 use tr_breaker::error::CircuitOpen;
-use tr_core::{BoxError, ToolCall, ToolOutcome, call::Runs, failure_info, find};
+use tr_core::{BoxError, ToolCall, ToolOutcome, call::Runs, failure_info, find, internal::Called};
 use tr_retry::RetryExhausted;
 use tr_wire::{
     Normaliser,

@@ -5,7 +5,7 @@
 use crate::{
     adapter::{Adapter, AdapterLayer},
     cancel::{CancelLayer, Cancellable},
-    checked::{CheckedLayer, MaybeChecked},
+    checked::{Checked, CheckedLayer},
     hooks::{Hooked, HooksLayer, Place},
 };
 use std::fmt::DebugStruct;
@@ -63,9 +63,8 @@ pub(crate) struct Layers {
 }
 
 /// The layers around a tool `T`.
-pub(crate) type Stacked<T> = Telemetry<
-    Hooked<DefaultDeadline<Integrity<LoopGuard<MaybeChecked<Idempotency<Attempts<T>>>>>>>,
->;
+pub(crate) type Stacked<T> =
+    Telemetry<Hooked<DefaultDeadline<Integrity<LoopGuard<Checked<Idempotency<Attempts<T>>>>>>>>;
 
 /// What one claim covers.
 type Attempts<T> =

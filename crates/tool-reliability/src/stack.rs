@@ -198,37 +198,24 @@ impl Builder {
         fn loop_guard(tr_loopguard::Builder);
     }
 
-    /// Adds a hook after the others.
-    pub fn hook(mut self, hook: impl Hook + 'static) -> Self {
-        self.hooks.push(Arc::new(hook));
-        self
-    }
-
-    /// Reports the events of all layers to `observer`, too.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.observers.push(observer);
-        self
-    }
-
-    /// Reports to `observer` what the layers would have done to calls in [shadow mode](crate::Mode). The
-    /// other observers get no events of such calls, except changes of a breaker's state, which are
-    /// real and reported to them alone.
-    pub fn shadow_observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.shadow_observers.push(observer);
-        self
-    }
-
-    /// Tells `on_end` how each call in [shadow mode](crate::Mode) would have ended under the stack; the
-    /// caller gets the tool's own end. Called on the path of the call, so it must not block.
-    pub fn on_shadow_end(
-        mut self,
-        on_end: impl Fn(&ShadowEnd<'_>) + Send + Sync + 'static,
-    ) -> Self {
-        self.shadow_ends = Some(ShadowEnds(Arc::new(on_end)));
-        self
-    }
-
     setters! {
+        /// Adds a hook after the others.
+        fn hook(hook: impl Hook + 'static) { hooks.push(Arc::new(hook)) }
+
+        /// Reports the events of all layers to `observer`, too.
+        fn observer(observer: Arc<dyn Observer>) { observers.push(observer) }
+
+        /// Reports to `observer` what the layers would have done to calls in [shadow mode](crate::Mode). The
+        /// other observers get no events of such calls, except changes of a breaker's state, which are
+        /// real and reported to them alone.
+        fn shadow_observer(observer: Arc<dyn Observer>) { shadow_observers.push(observer) }
+
+        /// Tells `on_end` how each call in [shadow mode](crate::Mode) would have ended under the stack; the
+        /// caller gets the tool's own end. Called on the path of the call, so it must not block.
+        fn on_shadow_end(on_end: impl Fn(&ShadowEnd<'_>) + Send + Sync + 'static) {
+            shadow_ends = Some(ShadowEnds(Arc::new(on_end)))
+        }
+
         /// Records the tool cycles of these sessions; none by default. A user's message that is pushed
         /// to one of them begins a turn for the loop guard, where calls do not name their turn. The
         /// stack's observers hear what is done when one of them is loaded.

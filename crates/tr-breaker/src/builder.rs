@@ -231,12 +231,9 @@ impl<A> Builder<A> {
         /// Also opens when this share of the calls in the window took longer than `longer_than`; a slow
         /// probe reopens. Costs a clock read for each call.
         fn slow_calls(longer_than: Duration, rate: f64) { options.settings.slow = Some(Slow { longer_than, rate }) }
-    }
 
-    /// Tells `observer` of every step and every refused call; may be called several times.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.options.observers.push(observer);
-        self
+        /// Tells `observer` of every step and every refused call; may be called several times.
+        fn observer(observer: Arc<dyn Observer>) { options.observers.push(observer) }
     }
 
     pub(crate) fn read_by<B>(self, change: impl FnOnce(A) -> B) -> Builder<B> {

@@ -298,7 +298,7 @@ impl Circuit {
     }
 
     pub(crate) const fn consecutive_failures(&self) -> u32 {
-        self.window.run()
+        self.window.run
     }
 
     /// Until a probe is let through, if the breaker is open.

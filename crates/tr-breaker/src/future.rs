@@ -72,7 +72,7 @@ where
                     Poll::Ready(Err(error))
                 }
                 Poll::Pending => {
-                    permit.wait();
+                    permit.has_waited = true;
                     Poll::Pending
                 }
             },
@@ -137,11 +137,6 @@ impl Permit {
             return Self { circuit, ticket, began: Some(began), has_waited: true };
         }
         Self { circuit, ticket, began, has_waited: false }
-    }
-
-    #[inline]
-    pub(crate) const fn wait(&mut self) {
-        self.has_waited = true;
     }
 
     /// Whether a failure of this code is one. A tool that says what is not ready yet works.

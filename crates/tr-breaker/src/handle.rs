@@ -1,17 +1,10 @@
 //! Reading and controlling breakers at run time.
 use crate::{
-    circuit::Circuit,
-    clock,
-    keyed::KeyedCircuit,
-    registry::Breakers,
-    settings::{Mode, Settings},
+    circuit::Circuit, clock, keyed::KeyedCircuit, registry::Breakers, settings::Mode,
     snapshot::Snapshot,
 };
 use std::{fmt, sync::Arc, time::Duration};
-use tr_policy::{
-    BreakerOrder, BreakerState, KeyRef, Observer, WallClock,
-    internal::{Shard, Sharded},
-};
+use tr_policy::{BreakerOrder, BreakerState, KeyRef, Observer, WallClock, internal::Sharded};
 
 /// The breakers of one [`BreakerLayer`](crate::BreakerLayer), and of all services that it made.
 ///
@@ -28,22 +21,10 @@ use tr_policy::{
 /// ```
 #[derive(Clone)]
 pub struct Registry {
-    breakers: Sharded<Breakers>,
+    pub(crate) breakers: Sharded<Breakers>,
 }
 
 impl Registry {
-    pub(crate) fn new(breakers: Breakers) -> Self {
-        Self { breakers: Sharded::new(breakers) }
-    }
-
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.breakers.settings
-    }
-
-    pub(crate) fn breakers(&self) -> Shard<Breakers> {
-        self.breakers.shard()
-    }
-
     /// The breaker of this key, if there is one.
     #[must_use]
     pub fn get(&self, key: KeyRef<'_>) -> Option<BreakerHandle> {

@@ -3,7 +3,7 @@ use crate::{
     builder::Builder, handle::Registry, observers::Observers, registry::Breakers, service::Breaker,
 };
 use tower_layer::Layer;
-use tr_policy::{ConfigError, DefaultPolicy};
+use tr_policy::{ConfigError, DefaultPolicy, internal::Sharded};
 
 /// Applies a [`Breaker`]; all services that it makes share its breakers, one for each key.
 #[derive(Clone)]
@@ -37,15 +37,12 @@ impl<A> Builder<A> {
         let options = self.options;
         options.observers.iter().for_each(|observer| observers.add(observer.clone()));
         let breakers = Breakers::new(options.settings(), options.capacity, observers);
-        BreakerLayer::new(self.policy, Registry::new(breakers))
+        let registry = Registry { breakers: Sharded::new(breakers) };
+        BreakerLayer { policy: self.policy, registry }
     }
 }
 
 impl<A> BreakerLayer<A> {
-    pub(crate) const fn new(policy: A, registry: Registry) -> Self {
-        Self { policy, registry }
-    }
-
     /// Its breakers, to read and to control.
     #[must_use]
     pub const fn registry(&self) -> &Registry {
@@ -56,7 +53,7 @@ impl<A> BreakerLayer<A> {
 tr_policy::reading! { BreakerLayer, Builder and responses }
 
 tr_policy::debug_parts! { BreakerLayer<A: ::std::fmt::Debug>, |it|
-    rules = it.registry.settings().rules(None),
+    rules = it.registry.breakers.settings.rules(None),
     breakers = it.registry.all().len(),
     policy = it.policy
 }
@@ -72,6 +69,6 @@ impl<S, A: Clone> Layer<S> for BreakerLayer<A> {
     type Service = Breaker<S, A>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Breaker::new(inner, self.policy.clone(), self.registry.breakers())
+        Breaker::new(inner, self.policy.clone(), self.registry.breakers.shard())
     }
 }

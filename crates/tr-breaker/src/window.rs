@@ -17,7 +17,7 @@ pub(crate) struct Window {
     /// Marks that are calls, and not laps.
     bad: u32,
     /// Failures in a row.
-    run: u32,
+    pub(crate) run: u32,
     /// Successes ever.
     successes: u64,
 }
@@ -27,13 +27,8 @@ struct Mark {
     at: Instant,
     /// Successes before it.
     successes: u64,
-    what: MarkKind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MarkKind {
-    Lap,
-    Bad(BadCall),
+    /// `None`: a lap.
+    bad: Option<BadCall>,
 }
 
 /// A call that speaks against the tool.
@@ -78,21 +73,12 @@ pub(crate) struct Epoch {
     pub(crate) unix_ms: u64,
 }
 
-impl Mark {
-    const fn bad(&self) -> Option<BadCall> {
-        match self.what {
-            MarkKind::Lap => None,
-            MarkKind::Bad(bad) => Some(bad),
-        }
-    }
-}
-
 impl Window {
     /// What it knows, with wall times.
     pub(crate) fn saved(&self, epoch: Epoch) -> SavedWindow {
         let ends = self.marks.iter().skip(1).map(|next| next.successes).chain([self.successes]);
         let marks = self.marks.iter().zip(ends).map(|(mark, end)| {
-            let bad = mark.bad().unwrap_or_default();
+            let bad = mark.bad.unwrap_or_default();
             let successes = end - mark.successes;
             SavedMark { at: epoch.wall(mark.at), failed: bad.failed, slow: bad.slow, successes }
         });
@@ -107,8 +93,7 @@ impl Window {
         for mark in &saved.marks[saved.marks.len().saturating_sub(most)..] {
             let Some(at) = epoch.past(mark.at) else { continue };
             let bad = BadCall { failed: mark.failed, slow: mark.slow };
-            let what = if bad == BadCall::default() { MarkKind::Lap } else { MarkKind::Bad(bad) };
-            window.push(at, what, settings);
+            window.push(at, Some(bad).filter(|bad| *bad != BadCall::default()), settings);
             window.successes += mark.successes.min(settings.derived.keep.into());
         }
         window.run = saved.run;
@@ -119,7 +104,7 @@ impl Window {
     #[inline]
     pub(crate) fn success(&mut self, now: Instant, settings: &Settings) {
         if self.marks.back().is_none_or(|last| now >= last.at + settings.derived.lap) {
-            self.push(now, MarkKind::Lap, settings);
+            self.push(now, None, settings);
         }
         (self.successes, self.run) = (self.successes + 1, 0);
     }
@@ -146,18 +131,13 @@ impl Window {
 
     /// Counts a call that failed or was slow.
     pub(crate) fn bad(&mut self, now: Instant, bad: BadCall, settings: &Settings) {
-        self.push(now, MarkKind::Bad(bad), settings);
+        self.push(now, Some(bad), settings);
         self.run = if bad.failed { self.run.saturating_add(1) } else { 0 };
     }
 
     /// The tool answered, whatever it said.
     pub(crate) const fn end_run(&mut self) {
         self.run = 0;
-    }
-
-    /// Failures in a row.
-    pub(crate) const fn run(&self) -> u32 {
-        self.run
     }
 
     /// Whether no call that it remembers speaks against the tool.
@@ -203,7 +183,7 @@ impl Window {
             if tally.calls == settings.window {
                 break;
             }
-            if let MarkKind::Bad(bad) = mark.what {
+            if let Some(bad) = mark.bad {
                 tally.calls += 1;
                 tally.failures += u32::from(bad.failed);
                 tally.slow += u32::from(bad.slow);
@@ -223,23 +203,23 @@ impl Window {
         self.run >= n && self.marks.len() >= n as usize
     }
 
-    fn push(&mut self, now: Instant, what: MarkKind, settings: &Settings) {
+    fn push(&mut self, now: Instant, bad: Option<BadCall>, settings: &Settings) {
         if self.marks.is_empty() {
             // One suffices for a tool that succeeds.
             self.marks.reserve_exact(1);
         }
-        self.marks.push_back(Mark { at: now, successes: self.successes, what });
-        self.bad += u32::from(what != MarkKind::Lap);
+        self.marks.push_back(Mark { at: now, successes: self.successes, bad });
+        self.bad += u32::from(bad.is_some());
         while self.marks.len() > 1 && self.first_is_spent(now, settings) {
             let first = self.marks.pop_front();
-            self.bad -= u32::from(first.is_some_and(|mark| mark.what != MarkKind::Lap));
+            self.bad -= u32::from(first.is_some_and(|mark| mark.bad.is_some()));
         }
     }
 
     /// Whether nothing looks at the first mark any more: it is too old, or enough calls follow.
     fn first_is_spent(&self, now: Instant, settings: &Settings) -> bool {
         let (first, second) = (self.marks[0], self.marks[1]);
-        let bad = self.bad - u32::from(first.what != MarkKind::Lap);
+        let bad = self.bad - u32::from(first.bad.is_some());
         is_past(first.at, now, settings.rolling)
             || self.successes - second.successes + u64::from(bad)
                 >= u64::from(settings.derived.keep)

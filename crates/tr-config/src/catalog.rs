@@ -67,7 +67,7 @@ pub use self::{
     error::{CatalogError, Mistake},
 };
 use std::{cmp::Ordering, sync::Arc};
-use tr_core::{Capability, Effect, ToolCall, ToolId, ToolManifest};
+use tr_core::{Capability, Effect, ToolCall, ToolId, ToolManifest, setters};
 use tr_wire::read::{At, Faults};
 
 #[cfg(feature = "schema")]
@@ -91,18 +91,14 @@ struct Entry {
 }
 
 impl Entry {
-    #[cfg(feature = "input-schema")]
     fn new(manifest: ToolManifest, at: &At<'_>, faults: &mut Faults) -> Self {
+        #[cfg(feature = "input-schema")]
         if let Some(Err(error)) = manifest.schema() {
             let at = At::Member(at, "input_schema");
             build::refuse(&at, "a JSON Schema", &error.to_string(), faults);
         }
-        Self { manifest: Arc::new(manifest), endpoint: None }
-    }
-
-    /// Without the feature `input-schema` a schema would be accepted but never checked.
-    #[cfg(not(feature = "input-schema"))]
-    fn new(manifest: ToolManifest, at: &At<'_>, faults: &mut Faults) -> Self {
+        // Without the feature `input-schema` a schema would be accepted but never checked.
+        #[cfg(not(feature = "input-schema"))]
         if manifest.input_schema.is_some() {
             const NONE: &str =
                 "no schema in a build without the feature `input-schema`, which checks it";
@@ -113,11 +109,9 @@ impl Entry {
 }
 
 impl ToolCatalog {
-    /// Sets the effect of tools that declare none; [`Effect::Mutating`] by default.
-    #[must_use]
-    pub fn with_undeclared_effect(mut self, effect: Effect) -> Self {
-        self.undeclared_effect = Some(effect);
-        self
+    setters! {
+        /// Sets the effect of tools that declare none; [`Effect::Mutating`] by default.
+        fn with_undeclared_effect(effect: Effect) { undeclared_effect = Some(effect) }
     }
 
     fn of(mut entries: Vec<Entry>, undeclared_effect: Option<Effect>) -> Self {

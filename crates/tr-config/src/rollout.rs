@@ -2,7 +2,7 @@
 mod shown;
 
 use std::collections::HashMap;
-use tr_core::{Effect, ToolCall, ToolId, canonical::FingerprintKey};
+use tr_core::{Effect, ToolCall, ToolId, canonical::FingerprintKey, setters};
 
 /// What the stack does with a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
@@ -133,19 +133,13 @@ impl Rollout {
         Self { general: general.into(), ..Self::default() }
     }
 
-    /// For tools of this effect. Tools of undeclared effect count as mutating.
-    #[must_use]
-    pub fn effect(mut self, effect: Effect, stage: impl Into<Stage>) -> Self {
-        self.effects[effect as usize] = Some(stage.into());
-        self
-    }
+    setters! {
+        /// For tools of this effect. Tools of undeclared effect count as mutating.
+        fn effect(effect: Effect, stage: impl Into<Stage>) { effects[effect as usize] = Some(stage.into()) }
 
-    /// For one tool, by its name as logs show it (`message.send`), or with its namespace
-    /// (`agents.tools/message.send`), which is stronger.
-    #[must_use]
-    pub fn tool(mut self, name: impl Into<Box<str>>, stage: impl Into<Stage>) -> Self {
-        self.tools.insert(name.into(), stage.into());
-        self
+        /// For one tool, by its name as logs show it (`message.send`), or with its namespace
+        /// (`agents.tools/message.send`), which is stronger.
+        fn tool(name: impl Into<Box<str>>, stage: impl Into<Stage>) { tools.insert(name.into(), stage.into()) }
     }
 
     /// The mode for this call. The same session gets the same answer in every process.

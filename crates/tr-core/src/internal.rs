@@ -1,11 +1,13 @@
 //! What the crates of this project share. It is no part of the public API: it changes in any version.
 #![allow(clippy::must_use_candidate, reason = "what is public is so for the other crates here")]
+mod called;
 mod home;
 mod human_duration;
 mod members;
 mod ready_on_call;
 
 pub use self::{
+    called::Called,
     home::{at_home, home},
     human_duration::HumanDuration,
     members::members,

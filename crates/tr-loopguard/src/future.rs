@@ -5,7 +5,7 @@ use std::{
     pin::Pin,
     task::{Context, Poll, ready},
 };
-use tr_core::{BoxError, LoopPolicy, debug_parts};
+use tr_core::{BoxError, LoopPolicy, debug_parts, internal::Called};
 
 pin_project! {
     /// The response of a [`LoopGuard`](crate::LoopGuard).
@@ -15,26 +15,8 @@ pin_project! {
         A: LoopPolicy<Req, Res>,
     {
         #[pin]
-        state: State<F, Watch<A, Req, Res>>,
-    }
-}
-
-pin_project! {
-    #[project = StateProj]
-    enum State<F, W> {
-        Running { #[pin] inner: F, watch: Option<W> },
-        Refused { error: Option<BoxError> },
-    }
-}
-
-impl<F, A: LoopPolicy<Req, Res>, Req, Res> LoopGuardFuture<F, A, Req, Res> {
-    #[inline]
-    pub(crate) const fn running(inner: F, watch: Option<Watch<A, Req, Res>>) -> Self {
-        Self { state: State::Running { inner, watch } }
-    }
-
-    pub(crate) const fn refused(error: BoxError) -> Self {
-        Self { state: State::Refused { error: Some(error) } }
+        pub(crate) inner: Called<F>,
+        pub(crate) watch: Option<Watch<A, Req, Res>>,
     }
 }
 
@@ -48,22 +30,16 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project().state.project() {
-            StateProj::Running { inner, watch } => {
-                let end = ready!(inner.poll(cx)).map_err(Into::into);
-                Poll::Ready(match watch {
-                    Some(watch) => watch.end(end),
-                    None => end,
-                })
-            }
-            StateProj::Refused { error } => {
-                Poll::Ready(Err(error.take().expect("polled after completion")))
-            }
-        }
+        let this = self.project();
+        let end = ready!(this.inner.poll(cx));
+        Poll::Ready(match this.watch {
+            Some(watch) => watch.end(end),
+            None => end,
+        })
     }
 }
 
 debug_parts! {
     LoopGuardFuture<F, A: LoopPolicy<Req, Res>, Req, Res>,
-    |it| refused = matches!(it.state, State::Refused { .. })
+    |it| refused = !it.inner.is_called()
 }

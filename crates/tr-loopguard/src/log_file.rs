@@ -16,7 +16,7 @@ use std::{
 use tr_core::{
     debug_parts,
     internal::{at_home, floor_char_boundary, home, lock},
-    printable_json,
+    printable_json, setters,
 };
 
 /// The usual path of the log.
@@ -77,12 +77,12 @@ impl FileLog {
         Self { target, redactor: None, writer: Mutex::default() }
     }
 
-    /// Sets the function that redacts every text of an entry and every name of an arg. Without it
-    /// they are written unchanged, except for terminal control characters.
-    #[must_use]
-    pub fn cleaning(mut self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
-        self.redactor = Some(Redactor::new(clean));
-        self
+    setters! {
+        /// Sets the function that redacts every text of an entry and every name of an arg. Without it
+        /// they are written unchanged, except for terminal control characters.
+        fn cleaning(clean: impl Fn(&str) -> String + Send + Sync + 'static) {
+            redactor = Some(Redactor::new(clean))
+        }
     }
 
     pub(crate) fn redacted_by(mut self, redactor: Option<Redactor>) -> Self {

@@ -6,7 +6,10 @@ use crate::{
 };
 use std::task::{Context, Poll};
 use tower_service::Service;
-use tr_core::{BoxError, DefaultPolicy, LoopPolicy, internal::Shard};
+use tr_core::{
+    BoxError, DefaultPolicy, LoopPolicy,
+    internal::{Called, Shard},
+};
 
 /// Counts the failures of each turn and refuses calls that continue a loop.
 #[derive(Clone, Debug)]
@@ -39,13 +42,14 @@ where
     #[inline]
     fn call(&mut self, req: Req) -> Self::Future {
         let Some(shared) = &mut self.shared else {
-            return LoopGuardFuture::running(self.inner.call(req), None);
+            return LoopGuardFuture { inner: Called::new(self.inner.call(req)), watch: None };
         };
         let subject = self.policy.subject(&req);
         let watch = Watch { shared: shared.acquire(), policy: self.policy.clone(), subject };
-        match watch.admit() {
-            Decision::Continue => LoopGuardFuture::running(self.inner.call(req), Some(watch)),
-            refused => LoopGuardFuture::refused(watch.refusal(refused)),
-        }
+        let (inner, watch) = match watch.admit() {
+            Decision::Continue => (Called::new(self.inner.call(req)), Some(watch)),
+            refused => (Called::not(watch.refusal(refused)), None),
+        };
+        LoopGuardFuture { inner, watch }
     }
 }

@@ -40,20 +40,20 @@ pub fn floor_char_boundary(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Methods of a builder that set one field each: `fn name(value: Type) { field.of.it = value }`, or
-/// `fn name() { parts_mut().field = value }`.
+/// Methods of a builder that change one field each: `fn name(value: Type) { field.of.it = value }`,
+/// `fn name() { parts_mut().field = value }`, or `fn name(value: Type) { field.push(value) }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {
     ($(
         $(#[$meta:meta])*
-        fn $name:ident($($value:ident: $type:ty),*) { $($field:ident $(($($arg:expr),*))?).+ = $set:expr }
+        fn $name:ident($($value:ident: $type:ty),*) { $($change:tt)+ }
     )*) => {$(
         $(#[$meta])*
         #[must_use]
         #[allow(clippy::double_must_use, reason = "most builders must be used themselves")]
         pub fn $name(mut self $(, $value: $type)*) -> Self {
-            self.$($field $(($($arg),*))?).+ = $set;
+            self.$($change)+;
             self
         }
     )*};

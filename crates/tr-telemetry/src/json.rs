@@ -6,7 +6,9 @@ use std::{
     io::Write,
     sync::{Arc, Mutex},
 };
-use tr_core::{SystemClock, WallClock, debug_parts, internal::lock, printable_json, rfc3339};
+use tr_core::{
+    SystemClock, WallClock, debug_parts, internal::lock, printable_json, rfc3339, setters,
+};
 use tracing::{
     Event, Subscriber,
     field::{Field, Visit},
@@ -36,11 +38,9 @@ impl<W: Write + Send + 'static> JsonLines<W> {
         Self { writer: Mutex::new(writer), clock: Arc::new(SystemClock) }
     }
 
-    /// Takes the time from `clock`.
-    #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn WallClock>) -> Self {
-        self.clock = clock;
-        self
+    setters! {
+        /// Takes the time from `clock`.
+        fn clock(clock: Arc<dyn WallClock>) { clock = clock }
     }
 }
 

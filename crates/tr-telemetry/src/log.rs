@@ -1,6 +1,6 @@
 //! Emits the events of calls, breakers and sessions as `tracing` events with documented field names.
 use std::{cell::LazyCell, time::Duration};
-use tr_core::canonical::Fingerprint;
+use tr_core::{canonical::Fingerprint, internal::millis};
 use tracing::Level;
 
 /// The target of all events.
@@ -72,8 +72,4 @@ record! {
 #[inline]
 pub(crate) fn is_on() -> bool {
     tracing::enabled!(target: TARGET, Level::WARN)
-}
-
-pub(crate) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

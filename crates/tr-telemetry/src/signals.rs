@@ -9,7 +9,11 @@ use crate::{
 use opentelemetry::{metrics::Meter, trace::Tracer};
 use std::{collections::HashMap, sync::Arc};
 use tr_core::{
-    ConfigError, ToolId, canonical::FingerprintKey, debug_parts, internal::Sharded, setters,
+    ConfigError, ToolId,
+    canonical::FingerprintKey,
+    debug_parts,
+    internal::{Faults, Sharded},
+    setters,
 };
 
 /// Where telemetry goes, and how: shared by all layers and observers of one stack.
@@ -217,17 +221,15 @@ impl Builder {
     /// # Errors
     /// Names every setting that is out of its range.
     pub fn build(self) -> Result<Signals, ConfigError> {
-        let mut faults = Vec::new();
-        if self.unknown > 1_000 {
-            faults.push(format!("`max_unknown_tools` is {}, must be 0 to 1000", self.unknown));
-        }
+        let mut faults = Faults::default();
+        faults.range("max_unknown_tools", self.unknown, 0..=1_000);
         if self.names.is_empty() {
-            faults.push("`names` is empty, must have at least one set".into());
+            faults.push("`names` is empty, must have at least one set");
         }
         if self.tools.iter().any(|tool| tool.full_name().is_empty()) {
-            faults.push("`tools` has an empty name".into());
+            faults.push("`tools` has an empty name");
         }
-        ConfigError::check("telemetry", faults)?;
+        faults.into_result("telemetry")?;
         let metrics = |meter| {
             let redactor = self.core.redactor.clone();
             Metrics::new(meter, &self.names, redactor, &self.tools, self.unknown)

@@ -3,7 +3,7 @@ use opentelemetry::{
     Context, KeyValue, SpanId, TraceFlags, TraceId,
     trace::{Span as _, SpanBuilder, SpanContext, TraceContextExt as _, TraceState, Tracer},
 };
-use std::{fmt, mem, sync::Mutex, time::Duration};
+use std::{mem, sync::Mutex, time::Duration};
 use tr_core::internal::lock;
 
 /// Starts spans with a [`Tracer`] of any type.
@@ -30,12 +30,6 @@ where
         }
         // For that its ids are enough.
         parent.with_remote_span_context(span.span_context().clone())
-    }
-}
-
-impl fmt::Debug for dyn SpanStarter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tracer")
     }
 }
 

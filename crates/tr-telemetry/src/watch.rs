@@ -14,8 +14,10 @@ use opentelemetry::{
 use std::{borrow::Cow, fmt, mem, sync::OnceLock, thread, time::Duration};
 use tokio::time::Instant;
 use tr_core::{
-    BreakerState, Classification, DedupeScope, Effect, Ran, Status, Verdict, chunks::Chunks, code,
-    internal::Shard,
+    BreakerState, Classification, DedupeScope, Effect, Ran, Status, Verdict,
+    chunks::Chunks,
+    code,
+    internal::{Shard, millis},
 };
 
 /// A call or an attempt that is observed. If it is dropped before its end, it reports that, too.
@@ -336,7 +338,7 @@ impl CallReport {
             traceId = trace,
             tool,
             action = Some(action).filter(|action| !action.is_empty()),
-            durationMs = crate::log::millis(elapsed),
+            durationMs = millis(elapsed),
             status = status.as_str(),
         );
     }

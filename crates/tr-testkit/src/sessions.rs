@@ -43,8 +43,6 @@ pub struct SessionLines {
     line: Vec<u8>,
     read: usize,
     entries: u64,
-    /// The next line within a turn.
-    at: u64,
 }
 
 /// Lines of a turn.
@@ -53,7 +51,7 @@ const TURN: u64 = 12;
 impl SessionLines {
     /// A file of at least `size` bytes, ended by a whole turn.
     pub const fn new(form: Form, size: u64) -> Self {
-        Self { form, size, made: 0, line: Vec::new(), read: 0, entries: 0, at: 0 }
+        Self { form, size, made: 0, line: Vec::new(), read: 0, entries: 0 }
     }
 
     /// The next line, if there is one.
@@ -64,11 +62,10 @@ impl SessionLines {
                     .to_owned(),
             );
         }
-        if self.at == 0 && self.made >= self.size {
+        let at = self.entries % TURN;
+        if at == 0 && self.made >= self.size {
             return None;
         }
-        let at = self.at;
-        self.at = (at + 1) % TURN;
         self.entries += 1;
         let number = self.entries;
         Some(match at {

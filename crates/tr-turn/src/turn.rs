@@ -71,13 +71,9 @@ impl<S> Turns<S> {
 
         /// Sets the clock for the traces' timestamps; the machine's by default.
         fn clock(clock: impl WallClock + 'static) { clock = Arc::new(clock) }
-    }
 
-    /// Adds a watcher, which gets each trace entry as it happens.
-    #[must_use]
-    pub fn watch(mut self, watcher: impl Watch + 'static) -> Self {
-        self.watchers.push(Arc::new(watcher));
-        self
+        /// Adds a watcher, which gets each trace entry as it happens.
+        fn watch(watcher: impl Watch + 'static) { watchers.push(Arc::new(watcher)) }
     }
 
     /// A turn that runs `plan`. It starts when it is first polled.

@@ -2,7 +2,7 @@
 use crate::suggest::closest;
 use serde::Serialize;
 use std::{borrow::Cow, error::Error, fmt};
-use tr_core::{FailureInfo, Json, Ran, Verdict, code};
+use tr_core::{FailureInfo, Json, Ran, Verdict, code, setters};
 
 /// Faults past this many are counted, not kept.
 const KEPT: usize = 100;
@@ -37,12 +37,13 @@ impl EnvelopeFault {
         Self::new(pointer, "each name once", "a duplicate name")
     }
 
-    /// At this offset, if there is one.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn at(mut self, offset: impl Into<Option<usize>>) -> Self {
-        self.offset = offset.into();
-        self
+    setters! {
+        /// At this offset, if there is one.
+        #[doc(hidden)]
+        fn at(offset: impl Into<Option<usize>>) { offset = offset.into() }
+
+        /// Adds a hint how to fix it.
+        fn hint(hint: impl Into<Box<str>>) { hint = Some(hint.into()) }
     }
 
     /// Suggests the known name that is most like `name`, if one is.
@@ -53,13 +54,6 @@ impl EnvelopeFault {
             Some(like) => self.hint(format!("did you mean {like:?}?")),
             None => self,
         }
-    }
-
-    /// Adds a hint how to fix it.
-    #[must_use]
-    pub fn hint(mut self, hint: impl Into<Box<str>>) -> Self {
-        self.hint = Some(hint.into());
-        self
     }
 
     /// The JSON pointer of the value that is wrong or missing; empty for the whole text.

@@ -2,7 +2,7 @@
 use super::{answer::Answer, running::Token};
 use bytes::Bytes;
 use std::sync::Arc;
-use tr_core::{ToolCall, call::CallContext};
+use tr_core::{ToolCall, call::CallContext, setters};
 use tr_wire::{
     Arrival, Form, RefusedRequest, Request, bs_tim_5::ToolCallEnvelope, utee::ToolRequest,
 };
@@ -52,11 +52,9 @@ impl EnvelopeRequest {
         Self { body, context: CallContext::default() }
     }
 
-    /// Sets on whose behalf the call is made. What is said here comes before what the request says.
-    #[must_use]
-    pub fn on_behalf_of(mut self, context: CallContext) -> Self {
-        self.context = context;
-        self
+    setters! {
+        /// Sets on whose behalf the call is made. What is said here comes before what the request says.
+        fn on_behalf_of(context: CallContext) { context = context }
     }
 
     /// The call, or the answer to a request with faults.

@@ -5,7 +5,7 @@ use super::{
     shape::End,
 };
 use tr_core::{
-    BreakerHint, DedupeScope, Effect, RetryOverride, ToolId, ToolManifest,
+    BreakerHint, DedupeScope, Effect, RetryOverride, ToolId, ToolManifest, Verdict,
     canonical::{Builder, Rules},
     manifest::OutcomeCheck,
 };
@@ -190,7 +190,11 @@ pub(super) fn manifest(id: ToolId, tool: Tool) -> ToolManifest {
         if end == End::NotRun && is_first {
             manifest.not_run.push(code.clone());
         }
-        manifest.classification.push((code, end.into()));
+        let verdict = match end {
+            End::Permanent => Verdict::Permanent,
+            End::Transient | End::NotRun => Verdict::TRANSIENT,
+        };
+        manifest.classification.push((code, verdict));
     }
     let mut keys = tool.keys.unwrap_or_default();
     manifest.scope = keys.scope.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The shapes that only a catalog uses.
 use std::time::Duration;
-use tr_core::{Verdict, canonical::Pointer};
+use tr_core::canonical::Pointer;
 use tr_wire::read::{Kind, List, Percent, Text, shape, words};
 
 shape! {
@@ -124,15 +124,6 @@ pub(crate) enum End {
     Transient,
     /// Transient, and the tool did not run.
     NotRun,
-}
-
-impl From<End> for Verdict {
-    fn from(end: End) -> Self {
-        match end {
-            End::Permanent => Self::Permanent,
-            End::Transient | End::NotRun => Self::TRANSIENT,
-        }
-    }
 }
 
 /// The longest time that a timeout may have, in milliseconds: 24 h.

@@ -65,9 +65,9 @@ fn origin_of<'t>(params: &'t str, sensitive: &[Box<str>]) -> Option<(&'t str, &'
             continue;
         }
         match Url::read(value.get()) {
-            Url::None => {}
-            Url::Unclear => return None,
-            Url::Of(scheme, authority) => {
+            None => {}
+            Some(Url::Unclear) => return None,
+            Some(Url::Of(scheme, authority)) => {
                 let origin = KeyRef::origin(scheme, authority);
                 if one.is_some_and(|(known, host)| KeyRef::origin(known, host) != origin) {
                     return None;
@@ -79,22 +79,17 @@ fn origin_of<'t>(params: &'t str, sensitive: &[Box<str>]) -> Option<(&'t str, &'
     one
 }
 
-/// Whether a value is an absolute URL with a host.
+/// An absolute URL with a host.
 enum Url<'r> {
-    None,
-    /// It is, and its authority has escapes or is too long: the call has no target.
+    /// Its authority has escapes or is too long: the call has no target.
     Unclear,
     /// Its scheme and its authority.
     Of(&'r str, &'r str),
 }
 
 impl<'r> Url<'r> {
-    /// Reads a JSON value as it is written.
-    fn read(value: &'r str) -> Self {
-        Self::try_read(value).unwrap_or(Self::None)
-    }
-
-    fn try_read(value: &'r str) -> Option<Self> {
+    /// Reads a JSON value as it is written, if it is one.
+    fn read(value: &'r str) -> Option<Self> {
         let text = value.strip_prefix('"')?.strip_suffix('"')?;
         let (scheme, rest) = text.split_once(':')?;
         let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -112,11 +107,11 @@ impl<'r> Url<'r> {
         let (authority, rest) = rest.split_at(end);
         let has_host = !matches!(origin::without_user(authority).as_bytes(), [] | [b':', ..]);
         let is_escaped = rest.starts_with('\\') && !rest.starts_with("\\/");
-        Some(match () {
-            () if is_escaped || authority.len() > MAX_AUTHORITY => Self::Unclear,
-            () if has_host => Self::Of(scheme, authority),
-            () => Self::None,
-        })
+        match () {
+            () if is_escaped || authority.len() > MAX_AUTHORITY => Some(Self::Unclear),
+            () if has_host => Some(Self::Of(scheme, authority)),
+            () => None,
+        }
     }
 }
 

@@ -22,16 +22,17 @@ pub const VOLATILE: [&str; 5] = ["clientTs", "retryCount", "traceparent", "trace
 /// );
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub(super) root: Node,
     volatile: Volatile,
 }
 
 /// Whether [`VOLATILE`] members count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Volatile {
     /// Not, except in [own params](Rules::for_own_params).
+    #[default]
     Default,
     Dropped,
     Included,
@@ -47,7 +48,7 @@ pub struct Builder {
 }
 
 /// The pointers as a tree, walked along with the text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Node {
     dropped: bool,
     loose: bool,
@@ -76,7 +77,8 @@ impl Rules {
     /// Everything counts: plain canonical JSON.
     #[must_use]
     pub const fn exact() -> Self {
-        Self { root: Node::new(), volatile: Volatile::Included }
+        let root = Node { dropped: false, loose: false, children: Vec::new() };
+        Self { root, volatile: Volatile::Included }
     }
 
     /// The same rules for params that are all the tool's own, as over MCP: [`VOLATILE`] members count,
@@ -102,12 +104,6 @@ impl Rules {
     }
 }
 
-impl Default for Rules {
-    fn default() -> Self {
-        Self { root: Node::new(), volatile: Volatile::Default }
-    }
-}
-
 impl Builder {
     setters! {
         /// Makes [`VOLATILE`] members count, for a tool whose own parameter has such a name.
@@ -115,19 +111,13 @@ impl Builder {
 
         /// Drops [`VOLATILE`] members also from [params that are all the tool's own](Rules::for_own_params).
         fn drop_volatile() { volatile = Volatile::Dropped }
-    }
 
-    /// Drops the member or array element at `pointer`.
-    pub fn drop_at(mut self, pointer: Pointer) -> Self {
-        self.dropped.push(pointer);
-        self
-    }
+        /// Drops the member or array element at `pointer`.
+        fn drop_at(pointer: Pointer) { dropped.push(pointer) }
 
-    /// Compares strings at and below `pointer` without regard to how much white space (Unicode's)
-    /// separates their words or surrounds them. Names of members stay exact.
-    pub fn loose_whitespace_at(mut self, pointer: Pointer) -> Self {
-        self.loose.push(pointer);
-        self
+        /// Compares strings at and below `pointer` without regard to how much white space (Unicode's)
+        /// separates their words or surrounds them. Names of members stay exact.
+        fn loose_whitespace_at(pointer: Pointer) { loose.push(pointer) }
     }
 
     /// Validates the configuration; this is the only place it can fail.
@@ -138,7 +128,7 @@ impl Builder {
         let drops_all = self.dropped.iter().any(Pointer::is_root);
         let fault = drops_all.then(|| "a pointer to drop names the whole document".to_owned());
         ConfigError::check("canonical form", fault.into_iter().collect())?;
-        let mut rules = Rules { root: Node::new(), volatile: self.volatile };
+        let mut rules = Rules { root: Node::default(), volatile: self.volatile };
         self.dropped.iter().for_each(|pointer| rules.root.at(pointer).dropped = true);
         self.loose.iter().for_each(|pointer| rules.root.at(pointer).loose = true);
         Ok(rules)
@@ -146,10 +136,6 @@ impl Builder {
 }
 
 impl Node {
-    const fn new() -> Self {
-        Self { dropped: false, loose: false, children: Vec::new() }
-    }
-
     fn at(&mut self, pointer: &Pointer) -> &mut Self {
         pointer.tokens().fold(self, Self::child)
     }
@@ -158,7 +144,7 @@ impl Node {
         let known = self.children.iter().position(|child| *child.token == *token);
         let at = known.unwrap_or_else(|| {
             let index = token.parse().ok().filter(|index: &usize| index.to_string() == token);
-            self.children.push(Child { token: token.into(), index, node: Self::new() });
+            self.children.push(Child { token: token.into(), index, node: Self::default() });
             self.children.len() - 1
         });
         &mut self.children[at].node

@@ -124,10 +124,7 @@ pub(super) fn code(text: &str, before: [&str; 2], word: Word<'_>) -> Option<(Ran
     if word.text.as_bytes()[0].is_ascii_digit() {
         let negative = word.text.len() == 5 && text[..word.start].ends_with('-');
         let number = word.text.parse::<i64>().ok().filter(|_| negative)?;
-        return Some(match rpc_code::code(-number)? {
-            rpc_code::Code::Certain(kind) => (Rank::Exact, kind),
-            rpc_code::Code::Otherwise(kind) => (Rank::Hint, kind),
-        });
+        return rpc_code::code(-number);
     }
     let spelled = word.text.contains('_') || is(before[0], &SAYS_GRPC);
     let number = before[0].parse::<usize>().ok();

@@ -151,15 +151,9 @@ impl Finding<'_> {
 /// too little: the message decides. No code and no message says that the tool did not run.
 #[must_use]
 pub fn json_rpc(code: i64, message: &str) -> Finding<'static> {
-    let otherwise = match rpc_code::code(code) {
-        Some(rpc_code::Code::Certain(kind)) => return Finding::of(kind),
-        Some(rpc_code::Code::Otherwise(kind)) => kind,
-        None => Kind::Unclassified,
-    };
-    match message::scan(message).finding() {
-        Some(found) => found,
-        None => Finding::of(otherwise),
-    }
+    let (rank, kind) = rpc_code::code(code).unwrap_or((Rank::Hint, Kind::Unclassified));
+    let said = if rank == Rank::Exact { None } else { message::scan(message).finding() };
+    said.unwrap_or(Finding::of(kind))
 }
 
 /// Classifies the text of an MCP result with `isError: true`.
@@ -197,8 +191,7 @@ fn code(code: &str) -> Option<Scan> {
     }
     if let Ok(number) = code.parse::<i64>() {
         return match rpc_code::code(number) {
-            Some(rpc_code::Code::Certain(kind)) => exact(kind),
-            Some(rpc_code::Code::Otherwise(kind)) => Some(Scan::of(Rank::Hint, kind, None)),
+            Some((rank, kind)) => Some(Scan::of(rank, kind, None)),
             // A positive number may be anything: a row, a version, an exit code.
             None if number < 0 => exact(errno::number(i32::try_from(number).ok()?)?),
             None => sqlstate::kind(code).and_then(exact),

@@ -9,7 +9,8 @@ pub(super) struct Provenance {
     /// How old the recorded outcome is, up to a century.
     secs: u32,
     nanos: u32,
-    source: Source,
+    /// What it replays; none is a run.
+    matched_on: Option<MatchedOn>,
     pub(super) unrecorded: bool,
     /// No record keeps it.
     pub(super) unkept: bool,
@@ -17,36 +18,22 @@ pub(super) struct Provenance {
     pub(super) searched: bool,
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Source {
-    #[default]
-    Run,
-    Joining,
-    Record,
-}
-
 impl Provenance {
     pub(super) const fn is_replay(self) -> bool {
-        !matches!(self.source, Source::Run)
+        self.matched_on.is_some()
     }
 
     pub(super) const fn replay(self) -> Option<Replay> {
-        let matched_on = match self.source {
-            Source::Run => return None,
-            Source::Joining => MatchedOn::Inflight,
-            Source::Record => MatchedOn::Completed,
-        };
+        let Some(matched_on) = self.matched_on else { return None };
         let age = Duration::new(self.secs as u64, self.nanos);
         Some(Replay { matched_on, age, fingerprint: self.fingerprint })
     }
 
     pub(super) const fn replayed(self, replay: Replay) -> Self {
         let Replay { matched_on, age, fingerprint } = replay;
-        let is_joining = matches!(matched_on, MatchedOn::Inflight);
-        let source = if is_joining { Source::Joining } else { Source::Record };
         let secs = age.as_secs();
         let secs = if secs > u32::MAX as u64 { u32::MAX } else { secs as u32 };
-        Self { fingerprint, secs, nanos: age.subsec_nanos(), source, ..self }
+        Self { fingerprint, secs, nanos: age.subsec_nanos(), matched_on: Some(matched_on), ..self }
     }
 }
 

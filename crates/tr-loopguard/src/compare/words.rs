@@ -59,12 +59,9 @@ impl<'t> Words<'t> {
 
     /// Whether a colon at `at` is between two digits, the first of them not before `start`.
     fn is_within_clock(&self, start: usize, at: usize) -> bool {
-        let follows_digit = at > start && self.text.as_bytes()[at - 1].is_ascii_digit();
-        follows_digit && self.starts_with_digit(at + 1)
-    }
-
-    fn starts_with_digit(&self, at: usize) -> bool {
-        self.text.as_bytes().get(at).is_some_and(u8::is_ascii_digit)
+        let bytes = self.text.as_bytes();
+        let follows_digit = at > start && bytes[at - 1].is_ascii_digit();
+        follows_digit && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! What the methods of [`PolicyExt`](super::PolicyExt) change: each gives one answer, the others are the policy's.
 use super::response::End;
 use crate::{Classification, DedupeKey, Effect, Ran, Verdict, code, error};
-use std::{error::Error, fmt};
+use std::error::Error;
 
 /// What a change answers about a request; `None` leaves it to the policy.
 #[diagnostic::on_unimplemented(
@@ -48,11 +48,7 @@ macro_rules! changes {
         #[derive(Clone, Copy)]
         pub struct $name $(<$f>)? (pub(super) $field);
 
-        impl $(<$f>)? fmt::Debug for $name $(<$f>)? {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).finish_non_exhaustive()
-            }
-        }
+        crate::debug_parts! { $name $(<$f>)?, |_it| }
     )+};
 }
 

@@ -58,14 +58,10 @@ impl Draft {
         Self { turn: Some(turn.into()), ..Self::default() }
     }
 
-    /// Adds a call. The order matters only between calls of the same priority.
-    #[must_use]
-    pub fn call(mut self, call: Call) -> Self {
-        self.calls.push(call);
-        self
-    }
-
     setters! {
+        /// Adds a call. The order matters only between calls of the same priority.
+        fn call(call: Call) { calls.push(call) }
+
         /// Sets the session on whose behalf the calls are made.
         fn session(session: impl Into<Box<str>>) { session = Some(session.into()) }
 
@@ -126,37 +122,26 @@ impl Call {
 
         /// Sets the id by which the call can be cancelled; its name by default.
         fn cancellation_id(id: impl Into<Box<str>>) { cancellation_id = Some(id.into()) }
-    }
 
-    /// Waits for the call of this name, and needs it to succeed.
-    #[must_use]
-    pub fn after(mut self, call: impl Into<Box<str>>) -> Self {
-        self.after.push(call.into());
-        self
-    }
+        /// Waits for the call of this name, and needs it to succeed.
+        fn after(call: impl Into<Box<str>>) { after.push(call.into()) }
 
-    /// Uses `value` as the result of `call` if that fails; overrides that call's
-    /// [`default_value`](Self::default_value).
-    #[must_use]
-    pub fn or_default(mut self, call: impl Into<Box<str>>, value: impl Into<Json>) -> Self {
-        self.defaults.push((call.into(), value.into()));
-        self
-    }
+        /// Uses `value` as the result of `call` if that fails; overrides that call's
+        /// [`default_value`](Self::default_value).
+        fn or_default(call: impl Into<Box<str>>, value: impl Into<Json>) {
+            defaults.push((call.into(), value.into()))
+        }
 
-    /// Adds an alternative tool with the same params, after those added before.
-    #[must_use]
-    pub fn alternative(self, tool: impl Into<Box<str>>) -> Self {
-        self.push(Alternative::of(tool.into()))
-    }
+        /// Adds an alternative tool with the same params, after those added before.
+        fn alternative(tool: impl Into<Box<str>>) {
+            alternatives.get_or_insert_default().push(Alternative::of(tool.into()))
+        }
 
-    /// Adds an alternative tool with its own params.
-    #[must_use]
-    pub fn alternative_with(self, tool: impl Into<Box<str>>, params: impl Into<Params>) -> Self {
-        self.push(Alternative { tool: tool.into(), params: Some(params.into()) })
-    }
-
-    fn push(mut self, alternative: Alternative) -> Self {
-        self.alternatives.get_or_insert_default().push(alternative);
-        self
+        /// Adds an alternative tool with its own params.
+        fn alternative_with(tool: impl Into<Box<str>>, params: impl Into<Params>) {
+            alternatives
+                .get_or_insert_default()
+                .push(Alternative { tool: tool.into(), params: Some(params.into()) })
+        }
     }
 }

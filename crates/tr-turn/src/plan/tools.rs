@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 use tr_config::ToolCatalog;
-use tr_core::{Effect, ToolId, ToolManifest};
+use tr_core::{Effect, ToolId, ToolManifest, setters};
 
 /// The available tools and their manifests.
 ///
@@ -24,11 +24,9 @@ impl Tools {
         Self::default()
     }
 
-    /// Takes the manifests from `catalog`.
-    #[must_use]
-    pub fn catalog(mut self, catalog: ToolCatalog) -> Self {
-        self.catalog = catalog;
-        self
+    setters! {
+        /// Takes the manifests from `catalog`.
+        fn catalog(catalog: ToolCatalog) { catalog = catalog }
     }
 
     /// Only these tools are available, by their names. A plan with a required call without an

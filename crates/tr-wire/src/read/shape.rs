@@ -10,7 +10,7 @@ use std::{borrow::Cow, time::Duration};
 use tr_core::Json;
 
 #[cfg(feature = "schema")]
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, SchemaGenerator};
 
 /// The shape of a value.
 pub trait Shape {
@@ -186,27 +186,12 @@ macro_rules! written_numbers {
 
 written_numbers!(Measured, Factor, Percent);
 
-/// Any JSON, `null` included.
-#[derive(Debug)]
-pub struct Any;
-
-impl Shape for Any {
-    type Value = Json;
+shape! {
+    /// Any JSON, `null` included.
+    pub Any => Json, "a value",
+    |node, _faults| Some(node.source.json()), |_| true,
 
     const TAKES_NULL: bool = true;
-
-    fn expected() -> Cow<'static, str> {
-        "a value".into()
-    }
-
-    fn read(node: &Node<'_>, _: &mut Faults) -> Option<Json> {
-        Some(node.source.json())
-    }
-
-    #[cfg(feature = "schema")]
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!(true)
-    }
 }
 
 written!(Any);

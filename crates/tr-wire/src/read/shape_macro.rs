@@ -60,10 +60,12 @@ macro_rules! __shape {
     (
         @impl $generics:tt $name:tt [] => $value:ty, $expected:expr,
         |$node:ident, $faults:ident| $read:expr, |$generator:pat_param| $schema:tt
+        $(, $($item:tt)*)?
     ) => {
         $crate::read::shape! {
             @impl $generics $name => $value, $expected,
             |$node, $faults| $read, |$generator| $crate::read::schemars::json_schema!($schema),
+            $($($item)*)?
         }
     };
     (

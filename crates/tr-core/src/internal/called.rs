@@ -1,10 +1,10 @@
 //! A running call of an inner service, or the error that replaces it.
+use crate::BoxError;
 use pin_project_lite::pin_project;
 use std::{
     pin::Pin,
     task::{Context, Poll},
 };
-use tr_core::BoxError;
 
 pin_project! {
     /// A running call, or the error that replaces it.
@@ -26,13 +26,17 @@ pin_project! {
 
 impl<F> Called<F> {
     #[inline]
-    pub(crate) const fn new(inner: F) -> Self {
+    pub const fn new(inner: F) -> Self {
         Self { state: State::Called { inner } }
     }
 
     /// It was not called.
-    pub(crate) const fn not(error: BoxError) -> Self {
+    pub const fn not(error: BoxError) -> Self {
         Self { state: State::Rejected { error: Some(error) } }
+    }
+
+    pub const fn is_called(&self) -> bool {
+        matches!(self.state, State::Called { .. })
     }
 }
 
