@@ -7,10 +7,7 @@
 //! Version 1 is plain. Version 2 is sealed, and bound to all fields of the record: its [`Context`],
 //! which a writer of the store could change.
 use super::{SealingKey, Unreadable, VERSION};
-use crate::{
-    protocol::{Millis, Phase, Token},
-    store::{StoredRecord, StoredState},
-};
+use crate::protocol::{Millis, Phase, Record, State, Token};
 use tr_core::canonical::{Digest, Key};
 
 /// The format without a seal.
@@ -51,7 +48,7 @@ pub(crate) struct Found<'r> {
     /// What is kept of the call.
     pub(crate) body: Option<&'r Vec<u8>>,
     /// `None` for a record that has been claimed again since.
-    pub(crate) record: Option<&'r StoredRecord>,
+    pub(crate) record: Option<&'r Record<Vec<u8>, Vec<u8>>>,
 }
 
 /// The length of a [`Context`].
@@ -74,7 +71,7 @@ const ROUNDED: Millis = 1_000;
 
 impl Place {
     /// The place of an end that is recorded by hand.
-    pub(crate) const fn by_hand(key: Key, record: &StoredRecord) -> Self {
+    pub(crate) const fn by_hand(key: Key, record: &Record<Vec<u8>, Vec<u8>>) -> Self {
         let (digest, mutating) = (record.digest, record.mutating);
         Self { key, digest, mutating, epoch: record.token.epoch, by_hand: true }
     }
@@ -99,16 +96,20 @@ impl Place {
 }
 
 impl<'r> Found<'r> {
-    pub(crate) fn notes(key: &'r Key, record: &'r StoredRecord) -> Self {
+    pub(crate) fn notes(key: &'r Key, record: &'r Record<Vec<u8>, Vec<u8>>) -> Self {
         Self { kind: Kind::Notes, phase: None, body: None, ..Self::body(key, record) }
     }
 
-    pub(crate) fn body(key: &'r Key, record: &'r StoredRecord) -> Self {
+    pub(crate) fn body(key: &'r Key, record: &'r Record<Vec<u8>, Vec<u8>>) -> Self {
         Self { record: Some(record), ..Self::before(key, &record.digest, &record.state) }
     }
 
     /// The state of a record before it was claimed again.
-    pub(crate) fn before(key: &'r Key, digest: &'r Digest, state: &'r StoredState) -> Self {
+    pub(crate) fn before(
+        key: &'r Key,
+        digest: &'r Digest,
+        state: &'r State<Vec<u8>, Vec<u8>>,
+    ) -> Self {
         let (phase, body) = (Some(state.phase()), state.body());
         Self { key, digest, kind: Kind::Body, phase, body, record: None }
     }
