@@ -10,10 +10,10 @@ use crate::{
         listener,
     },
     servers::{
-        behind,
-        child::{Children, Limits},
-        command::Command,
-        remote,
+        http_to_command::{HttpToCommand, Limits},
+        http_to_http::HttpToHttp,
+        stdio_to_command::StdioToCommand,
+        stdio_to_http::StdioToHttp,
         upstream::Upstream,
     },
     wire::lines::Lines,
@@ -51,12 +51,12 @@ pub(crate) async fn run(options: Options) -> anyhow::Result<ExitCode> {
     let on_exit = options.on_server_exit;
     // A separate task: waking the runtime's main future costs a system call each time.
     let pumped = if options.http.upstream.is_some() {
-        let server = remote::Remote::new(&options, &guard)?;
+        let server = StdioToHttp::new(&options, &guard)?;
         let (proxy, lines) = (proxy.with_messages(), Lines::new(options.max_line));
         tokio::spawn(Pump::new(&guard, proxy, server, lines, on_exit)?.run(ended))
     } else {
         let lines = options.mode.lines(options.max_line);
-        let server = Command::start(options, &guard)?;
+        let server = StdioToCommand::start(options, &guard)?;
         tokio::spawn(Pump::new(&guard, proxy, server, lines, on_exit)?.run(ended))
     };
     let code = pumped.await.unwrap_or_else(|error| resume_unwind(error.into_panic()));
@@ -76,11 +76,11 @@ async fn listen(options: Options, address: SocketAddr) -> anyhow::Result<ExitCod
     let listener = (listener, "mcp_listening");
     let signal = if http.upstream.is_some() {
         let upstream = Upstream::new(http, guard.statuses.clone(), options.max_line)?;
-        let remote = behind::Remote { upstream, uri: None, guard: guard.clone() };
+        let remote = HttpToHttp { upstream, uri: None, guard: guard.clone() };
         listener::serve(listener, HttpDoor::new(guard.clone(), remote, access), ended).await
     } else {
         let limits = Limits { most: http.max_sessions, idle: http.session_idle };
-        let children = Children::new(guard.clone(), options.command, limits);
+        let children = HttpToCommand::new(guard.clone(), options.command, limits);
         let door = HttpDoor::new(guard.clone(), children.clone(), access);
         let signal = listener::serve(listener, door, ended).await;
         children.end().await;

@@ -1,6 +1,6 @@
 //! `tool-guard turn`: runs a plan of tool calls against an MCP server, through the whole stack.
 //!
-//! This is the command line, and `run` the command; `client` is the MCP client, `tool` makes it a tower
+//! This is the command line, and `run` the command; `client` is the MCP client and a tower
 //! service, `keys` gives the calls their idempotency keys.
 mod client;
 mod keys;

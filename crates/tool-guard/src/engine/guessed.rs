@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use std::ops::Range;
 use tr_core::{Classification, ToolError, ToolOutcome, classify};
 
-/// The id that a line answers, whether or not the line is valid JSON.
+/// The outcome that a line tells, whether or not the line is valid JSON.
 pub(crate) fn of_line(line: &[u8]) -> ToolOutcome {
     match jsonrpc::read(line) {
         Line::One(message) => outcome(&message, true),

@@ -32,7 +32,7 @@ use tr_core::{FailureInfo, Ran, Verdict};
 const REACHED: Duration = Duration::from_secs(2);
 
 /// A server at an address, for one client.
-pub(crate) struct Remote {
+pub(crate) struct StdioToHttp {
     pub(super) mode: Mode,
     upstream: Arc<Upstream>,
     headers: Headers,
@@ -49,7 +49,7 @@ pub(crate) struct Remote {
     pub(super) refusals: Vec<(Token, Bytes)>,
 }
 
-impl Remote {
+impl StdioToHttp {
     /// The server of the options.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ mod own_stream;
 mod talk;
 
 use self::open::Open;
-pub(crate) use self::talk::Remote;
+pub(crate) use self::talk::StdioToHttp;
 use crate::{
     engine::{
         answer,
@@ -29,7 +29,7 @@ use tr_core::one_line;
 /// How long the end of the session may take.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-impl Remote {
+impl StdioToHttp {
     /// The server's own error in place of the guard's answer.
     fn refusal(&mut self, line: &[u8]) -> Option<Bytes> {
         if self.refusals.is_empty() {
@@ -77,7 +77,7 @@ impl Remote {
     }
 }
 
-impl one_client::Server for Remote {
+impl one_client::Server for StdioToHttp {
     type Event = (Open, Option<ServerEvent>);
 
     fn on_client(&mut self, item: &Item, proxy: &mut Proxy) {

@@ -53,7 +53,7 @@ const SWEEP: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The servers that run one command.
-pub(crate) struct Children {
+pub(crate) struct HttpToCommand {
     guard: Arc<Guard>,
     command: Vec<OsString>,
     sessions: Mutex<Sessions<Arc<Session>>>,
@@ -74,7 +74,7 @@ struct Shared {
     caller: Option<[u8; 32]>,
 }
 
-impl Children {
+impl HttpToCommand {
     /// Runs `command` for all clients.
     pub(crate) fn new(guard: Arc<Guard>, command: Vec<OsString>, limits: Limits) -> Arc<Self> {
         let (sessions, shared) = (Mutex::new(Sessions::new(limits)), Mutex::default());
@@ -257,7 +257,7 @@ fn full_session(id: &str) -> Answered {
 
 /// A session whose client does not know it yet.
 struct NewSession<'i> {
-    inside: &'i Children,
+    inside: &'i HttpToCommand,
     name: Box<str>,
     owner: [u8; 32],
     is_begun: bool,
@@ -273,7 +273,7 @@ impl Drop for NewSession<'_> {
     }
 }
 
-impl Backend for Arc<Children> {
+impl Backend for Arc<HttpToCommand> {
     const IS_COMMAND: bool = true;
 
     fn path(&self) -> &str {
@@ -337,7 +337,7 @@ impl Backend for Arc<Children> {
 }
 
 /// Removes sessions that are over, as long as there are children.
-async fn sweep(inside: Weak<Children>) {
+async fn sweep(inside: Weak<HttpToCommand>) {
     loop {
         sleep(SWEEP).await;
         let Some(inside) = inside.upgrade() else { return };

@@ -25,7 +25,7 @@ use tool_reliability::telemetry::TARGET;
 
 /// A server that runs as a command.
 #[derive(Debug)]
-pub(crate) struct Command {
+pub(crate) struct StdioToCommand {
     command: Vec<OsString>,
     mode: Mode,
     max_line: usize,
@@ -60,7 +60,7 @@ enum State {
     Ended,
 }
 
-impl Command {
+impl StdioToCommand {
     /// Starts the command of the options. Call this from the main thread: see [`Server::start`].
     ///
     /// # Errors
@@ -191,7 +191,7 @@ fn pipes(command: &[OsString], mode: Mode, max_line: usize) -> io::Result<Pipes>
     Pipes::new(Server::start(command)?, mode.lines(max_line))
 }
 
-impl one_client::Server for Command {
+impl one_client::Server for StdioToCommand {
     /// `None` if the state's time is over.
     type Event = Option<PipeEvent>;
 

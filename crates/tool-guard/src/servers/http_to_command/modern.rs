@@ -1,6 +1,6 @@
 //! Requests of the protocol without sessions: all clients share a child.
 use super::{
-    Children,
+    HttpToCommand,
     answered::{self, Asked, answered, not_started, of_sessions},
     session::caller,
 };
@@ -14,7 +14,7 @@ use hyper::HeaderMap;
 use std::io;
 use tr_core::{Ran, internal::lock};
 
-impl Children {
+impl HttpToCommand {
     /// The child of requests without a session, for one with these headers.
     pub(super) fn child(&self, headers: &HeaderMap) -> io::Result<Connection> {
         let mut shared = lock(&self.shared);

@@ -1,4 +1,4 @@
-//! A server at an address behind the exchanges.
+//! Clients over HTTP, and a server at an address.
 use super::upstream::{Events, Upstream};
 use crate::{
     engine::{
@@ -40,14 +40,14 @@ const AGAIN: Duration = Duration::from_millis(250);
 
 /// A server at an address. Requests that are no guarded calls pass.
 #[derive(Clone)]
-pub(crate) struct Remote {
+pub(crate) struct HttpToHttp {
     pub(crate) upstream: Arc<Upstream>,
     /// The address of messages; `None` for that of the options.
     pub(crate) uri: Option<Uri>,
     pub(crate) guard: Arc<Guard>,
 }
 
-impl Remote {
+impl HttpToHttp {
     fn passed(&self, response: Response<Incoming>) -> Answered {
         let (mut head, body) = response.into_parts();
         let body = if is_event_stream(&head.headers) {
@@ -60,7 +60,7 @@ impl Remote {
     }
 }
 
-impl Backend for Remote {
+impl Backend for HttpToHttp {
     fn at(&self, uri: &Uri) -> Self {
         Self { uri: Some(self.upstream.on_server(uri)), ..self.clone() }
     }
