@@ -287,14 +287,9 @@ impl Identity {
             client.key("weak", Some(scope), call.parts(), KeySource::Caller(&source))
         };
         // The caller's own key spans what continues the call.
-        if let Some(from) = call
-            .parts()
-            .idempotency
-            .continues
-            .as_ref()
-            .filter(|_| ![KEY, BY_PARAMS].contains(&&*id.kind))
-        {
-            key = key.continued(from);
+        let spans_all = [KEY, BY_PARAMS].contains(&&*id.kind);
+        if let Some(from) = call.parts().idempotency.continues.filter(|_| !spans_all) {
+            key = key.continued(&from);
         }
         let mut ttls = TtlOverride::default();
         match (effect, id.strong) {

@@ -164,21 +164,15 @@ const FREED: Duration = Duration::ZERO;
 /// The lease of a killed guard's claims if its end cannot be observed (Redis): clients give up at 60 s.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// Sets the times to live of records that this configuration does not.
+/// Sets the times to live of records: those of this configuration, else those of the guard.
 pub(crate) fn timed(
-    mut layer: idempotency::Builder,
+    layer: idempotency::Builder,
     config: &IdempotencyConfig,
 ) -> idempotency::Builder {
-    if config.unknown_ttl.is_none() {
-        layer = layer.unknown_ttl(UNKNOWN);
-    }
-    if config.failed_ttl.is_none() {
-        layer = layer.failed_ttl(FREED);
-    }
-    if config.inflight_ttl.is_none() {
-        layer = layer.inflight_ttl(LEASE);
-    }
     layer
+        .unknown_ttl(config.unknown_ttl.unwrap_or(UNKNOWN))
+        .failed_ttl(config.failed_ttl.unwrap_or(FREED))
+        .inflight_ttl(config.inflight_ttl.unwrap_or(LEASE))
 }
 
 /// The stack of `config`, without the parts that the proxy decides itself.

@@ -1,4 +1,5 @@
 //! The conversation that Claude Code gives to the servers that it starts.
+use super::via::label;
 use std::{env, ffi::OsString};
 use tr_core::canonical::Digest;
 
@@ -17,10 +18,8 @@ pub(super) fn session() -> Option<Box<str>> {
 /// The conversation in this folder, else in this session. Readers of the records need not
 /// learn the folder's name, so its digest is used.
 pub(super) fn of(project: Option<OsString>, session: Option<OsString>) -> Option<Box<str>> {
-    let of_project = |folder: OsString| {
-        let digest = Digest::of_bytes(folder.as_encoded_bytes()).to_string();
-        format!("project-{}", &digest[..32]).into_boxed_str()
-    };
+    let of_project =
+        |folder: OsString| label("project", &Digest::of_bytes(folder.as_encoded_bytes()));
     let of_session = |id: OsString| id.into_string().ok().map(String::into_boxed_str);
     project.map(of_project).or_else(|| of_session(session?))
 }

@@ -145,7 +145,8 @@ pub(crate) fn with_credential(params: Digest, credential: &Digest) -> Digest {
     Digest::of_bytes([&params.as_bytes()[..], credential.as_bytes()].concat())
 }
 
-fn label(kind: &str, digest: &Digest) -> Box<str> {
+/// A name of this kind, by the beginning of a digest.
+pub(super) fn label(kind: &str, digest: &Digest) -> Box<str> {
     let digits = digest.to_string();
     format!("{kind}-{}", &digits[..32]).into()
 }

@@ -37,10 +37,9 @@ impl Proxy {
         parts.request_id = Some(mcp.id.to_string().into());
         parts.idempotency.continues = continues;
         parts.trace.traceparent = traceparent;
-        parts.retry = self
-            .wire
-            .host_runs
-            .then(|| RetryOverride { attempts: Some(1), ..RetryOverride::default() });
+        if self.wire.host_runs {
+            parts.retry = Some(RetryOverride { attempts: Some(1), ..RetryOverride::default() });
+        }
         self.watching.attribute(&mut parts, &said);
         if let Some(client) = said.client {
             self.know_client(client);
