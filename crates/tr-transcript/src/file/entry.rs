@@ -107,10 +107,8 @@ impl Entry {
 
     /// Its message, if the model sees it.
     pub(super) fn as_message(&self) -> Option<&Message> {
-        match &self.what {
-            What::Message { message, .. } => Some(message),
-            _ => None,
-        }
+        let What::Message { message, .. } = &self.what else { return None };
+        Some(message)
     }
 
     /// The answer to which this line belongs, in a form where an answer has several lines.
