@@ -67,10 +67,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Check { file } => check(file.as_deref()),
         Command::Show(show) => self::show(*show),
-        Command::Schema => {
-            let schema = serde_json::to_string_pretty(&schemas::config())?;
-            end_with(schema + "\n")
-        }
+        Command::Schema => end_with(serde_json::to_string_pretty(&schemas::config())? + "\n"),
     }
 }
 

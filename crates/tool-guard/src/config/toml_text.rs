@@ -79,14 +79,10 @@ impl Writer<'_> {
         let origin = printable(&origin).into_owned();
         let key = key(name);
         let Some(shown) = self.hidden(value) else {
-            match toml(value) {
-                Some(value) => {
-                    let _ = writeln!(self.text, "{key} = {value} # {origin}");
-                }
-                None => {
-                    let _ = writeln!(self.text, "# {key}: TOML has no null # {origin}");
-                }
-            }
+            let _ = match toml(value) {
+                Some(value) => writeln!(self.text, "{key} = {value} # {origin}"),
+                None => writeln!(self.text, "# {key}: TOML has no null # {origin}"),
+            };
             return;
         };
         let variable: Vec<_> =

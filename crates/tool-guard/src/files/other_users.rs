@@ -27,7 +27,7 @@ struct Found {
 }
 
 /// The access that a list grants in addition to the permissions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AccessList {
     /// None.
     None,
@@ -43,10 +43,7 @@ pub(crate) fn access_list(file: &fs::File) -> io::Result<AccessList> {
     for name in names(file)?.iter().filter(|name| is_list(name)) {
         match name.as_bytes() {
             b"system.posix_acl_default" => {}
-            b"system.posix_acl_access" if found == AccessList::None => {
-                found = AccessList::WithinGroup;
-            }
-            b"system.posix_acl_access" => {}
+            b"system.posix_acl_access" => found = found.max(AccessList::WithinGroup),
             list if list == nfs4::NAME.as_bytes()
                 && !nfs4::lets_others_write(&value(file, name)?) => {}
             _ => found = AccessList::Beyond,

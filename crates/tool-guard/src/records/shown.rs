@@ -47,13 +47,8 @@ impl Found {
             }
             Self::Unreadable(record) => {
                 let age = record.changed_at.map_or_else(|| "-".into(), ago);
-                (
-                    short_id(&record.key),
-                    "unreadable",
-                    age,
-                    record.tool.as_deref().unwrap_or("-"),
-                    "-",
-                )
+                let tool = record.tool.as_deref().unwrap_or("-");
+                (short_id(&record.key), "unreadable", age, tool, "-")
             }
         };
         format!("{short}  {state:<10}  {age:>9}  {}  {}", beginning(tool), beginning(call))

@@ -85,12 +85,9 @@ impl Database {
     /// session is written.
     fn session(&self, id: &str) -> Result<Session, CliError> {
         let stored = self.runtime.block_on(self.sessions.stored(id));
-        stored.map_err(|error| cli_error(&self.file, &error))?.ok_or_else(|| {
-            CliError::new(
-                "was deleted meanwhile",
-                "there is nothing left to do; check the database",
-            )
-        })
+        let help = "there is nothing left to do; check the database";
+        let stored = stored.map_err(|error| cli_error(&self.file, &error))?;
+        stored.ok_or_else(|| CliError::new("was deleted meanwhile", help))
     }
 }
 

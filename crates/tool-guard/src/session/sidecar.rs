@@ -53,14 +53,10 @@ pub(crate) fn add(
             line.insert(0, '\n');
         }
         let written = (&open).write_all(line.as_bytes()).and_then(|()| open.sync_all());
-        written.inspect_err(|_| {
-            // Undoes a partial write, and removes a file that did not exist before.
-            let _ = if length == 0 {
-                folder.remove(path.as_os_str());
-                Ok(())
-            } else {
-                open.set_len(length)
-            };
+        // Undoes a partial write, and removes a file that did not exist before.
+        written.inspect_err(|_| match length {
+            0 => folder.remove(path.as_os_str()),
+            _ => drop(open.set_len(length)),
         })
     };
     add().map_err(|error| CliError::writing(&folder.path, &error))?;

@@ -254,22 +254,18 @@ pub(crate) fn of_agents() -> Vec<Entry> {
 }
 
 fn walk(folder: &Path, entries: &mut Vec<Entry>) {
+    let unreadable =
+        |path: &Path, error| Entry::Unreadable(path.into(), CliError::reading(path, &error));
     let listed = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut listed = match listed {
         Ok(listed) => listed,
-        Err(error) => {
-            return entries
-                .push(Entry::Unreadable(folder.into(), CliError::reading(folder, &error)));
-        }
+        Err(error) => return entries.push(unreadable(folder, error)),
     };
     listed.sort_by_key(fs::DirEntry::file_name);
     for entry in listed {
         let path = entry.path();
         match entry.file_type() {
-            Err(error) => {
-                let cli_error = CliError::reading(&path, &error);
-                entries.push(Entry::Unreadable(path, cli_error));
-            }
+            Err(error) => entries.push(unreadable(&path, error)),
             // Its target may be in the folder too, or the link may form a cycle.
             Ok(kind) if kind.is_symlink() => entries.push(Entry::Skipped(path, "a symbolic link")),
             Ok(kind) if kind.is_dir() => walk(&path, entries),

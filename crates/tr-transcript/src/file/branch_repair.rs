@@ -189,19 +189,18 @@ impl<'f> BranchRepair<'f> {
         let mut last_text = None;
         for (place, block) in now.blocks().iter().enumerate() {
             let text = now.text(&block.span).to_owned();
-            match homes[place] {
-                Some(home) => {
+            match (homes[place], last_text) {
+                (Some(home), _) => {
                     let ((node, was), before) = &old[home];
                     let was = (*before == text).then_some(*was);
                     lines.entry(*node).or_default().push(Piece { was, text });
                     last_text = Some(*node);
                 }
                 // The rest of an orphan's content follows its first block.
-                None if !block.kind.is_result() && last_text.is_some() => {
-                    let node = last_text.unwrap_or_default();
+                (None, Some(node)) if !block.kind.is_result() => {
                     lines.entry(node).or_default().push(Piece { was: None, text });
                 }
-                None => new.push(text),
+                (None, _) => new.push(text),
             }
         }
         for node in draft.nodes.clone() {

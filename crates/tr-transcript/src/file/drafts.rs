@@ -165,10 +165,8 @@ fn with_siblings(entries: &[Located], path: &Path) -> Vec<usize> {
     for &node in &path.nodes {
         nodes.push(node);
         let Some(answer) = entries[node].entry.answer() else { continue };
-        let Some(mut lines) = on_path.get(answer).cloned() else { continue };
-        if lines.last() != Some(&node) {
-            continue;
-        }
+        let lines = on_path.get(answer).filter(|lines| lines.last() == Some(&node));
+        let Some(mut lines) = lines.cloned() else { continue };
         let mut said: HashSet<_> = lines.iter().filter_map(|&line| id(line)).collect();
         for line in lines_of.remove(answer).unwrap_or_default() {
             // Claude Code reads the lines of one id as one.

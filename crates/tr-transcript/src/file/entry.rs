@@ -107,10 +107,8 @@ impl Entry {
 
     /// Its message, if the model sees it.
     pub(super) fn as_message(&self) -> Option<&Message> {
-        match &self.what {
-            What::Message { message, .. } => Some(message),
-            _ => None,
-        }
+        let What::Message { message, .. } = &self.what else { return None };
+        Some(message)
     }
 
     /// The answer to which this line belongs, in a form where an answer has several lines.
@@ -126,12 +124,8 @@ impl Entry {
 
     /// Whether a branch may end with it: the last such entry of the file ends the active one.
     pub(super) fn is_leaf(&self, form: FileForm) -> bool {
-        match form {
-            form if form.is_claude_code() => {
-                matches!(self.what, What::Message { .. } | What::Empty(_) | What::Unread)
-            }
-            _ => !self.is_outside(),
-        }
+        let may_speak = matches!(self.what, What::Message { .. } | What::Empty(_) | What::Unread);
+        if form.is_claude_code() { may_speak } else { !self.is_outside() }
     }
 
     pub(super) fn is_outside(&self) -> bool {
@@ -162,25 +156,16 @@ fn claude_code(record: &str, takes_sides: bool) -> Option<Entry> {
         return None;
     }
     let (id, link) = (named(&wire, "uuid"), link(&wire, "parentUuid"));
+    let is_hidden = wire.is_true("isApiErrorMessage")
+        || wire.is_true("isVisibleInTranscriptOnly") && !wire.is_true("isCompactSummary");
     let what = match &*wire.text("type") {
-        "user" | "assistant" => {
+        "user" | "assistant" if !is_hidden => {
             let read = |raw: &RawValue| read(Format::AnthropicMessages, raw.get());
+            let group = named(&wire.inside("message", &["id"]), "id");
             match wire.get("message").and_then(read) {
-                _ if wire.is_true("isApiErrorMessage") => What::Hidden,
-                _ if wire.is_true("isVisibleInTranscriptOnly")
-                    && !wire.is_true("isCompactSummary") =>
-                {
-                    What::Hidden
-                }
                 None => What::Unread,
-                Some(message) => {
-                    let group = named(&wire.inside("message", &["id"]), "id");
-                    if is_empty(&message) {
-                        What::Empty(group)
-                    } else {
-                        What::Message { message, group }
-                    }
-                }
+                Some(message) if is_empty(&message) => What::Empty(group),
+                Some(message) => What::Message { message, group },
             }
         }
         "system" if wire.text("subtype") == "compact_boundary" => {

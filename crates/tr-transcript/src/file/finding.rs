@@ -71,10 +71,8 @@ impl FileFault {
     pub const fn is_not_judged(self) -> bool {
         match self {
             Self::Message(fault) => fault.is_not_judged(),
-            fault => matches!(
-                fault,
-                Self::UnreadMessage | Self::UnsurePlace | Self::Skipped(SkipReason::TooLong)
-            ),
+            Self::UnreadMessage | Self::UnsurePlace | Self::Skipped(SkipReason::TooLong) => true,
+            _ => false,
         }
     }
 }

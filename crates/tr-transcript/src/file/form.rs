@@ -124,10 +124,7 @@ impl FileForm {
                 wire.begins("type", '"')
             }
             Self::Codex => is_codex(&wire),
-            Self::Messages(format) => {
-                let message = format.read(record);
-                message.is_ok_and(|message| !message.says_unknown())
-            }
+            Self::Messages(format) => format.read(record).is_ok_and(|it| !it.says_unknown()),
             Self::Other => false,
         }
     }

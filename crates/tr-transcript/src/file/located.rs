@@ -1,6 +1,5 @@
 //! Entries with their positions in a file, and the positions of their ids.
 use super::entry;
-use crate::name::Name;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -18,13 +17,6 @@ pub(super) struct Place {
     pub(super) number: u64,
     pub(super) line: u64,
     pub(super) offset: u64,
-}
-
-impl Located {
-    /// Whether this is its id.
-    pub(super) fn is(&self, id: &Name) -> bool {
-        self.entry.id.as_ref() == Some(id)
-    }
 }
 
 /// The positions of each id, in order.

@@ -97,7 +97,7 @@ impl Path {
                 // Most entries follow the one directly before them; that one is the nearest with
                 // its id.
                 Link::To(id) => match at.checked_sub(1) {
-                    Some(next) if entries[next].is(id) => Some(next),
+                    Some(next) if entries[next].entry.id.as_ref() == Some(id) => Some(next),
                     // No entry of the list is before the first one: the parent is before the list,
                     // or a later entry.
                     None => entries.iter().position(|it| it.entry.id.as_ref() == Some(id)),
@@ -190,23 +190,13 @@ impl Path {
             let node = self.nodes.remove(at);
             self.summary = Some(node);
             let kept = self.nodes[from..at].iter().position(|&node| first_kept.is(&entries[node]));
-            match kept {
-                Some(kept) => {
-                    from += kept;
-                    hides = true;
-                }
-                // The first kept entry is before the list.
-                None if has_before
-                    && !hides
-                    && self.continues
-                    && !matches!(first_kept, FirstKept::Nothing) =>
-                {
-                    self.forgets = true;
-                }
-                None => {
-                    from = at;
-                    hides = true;
-                }
+            let may_be_before = has_before && !hides && self.continues;
+            // The first kept entry is before the list.
+            self.forgets =
+                kept.is_none() && may_be_before && !matches!(first_kept, FirstKept::Nothing);
+            if !self.forgets {
+                from = kept.map_or(at, |kept| from + kept);
+                hides = true;
             }
         }
         self.nodes.drain(..from);
@@ -318,13 +308,8 @@ fn beside(entries: &[Located], nodes: &[usize]) -> Vec<usize> {
     }
     let mut is_unlike = |at: usize| {
         let entry = &entries[at].entry;
-        let Some(id) = entry
-            .id
-            .as_ref()
-            .filter(|_| entry.answer().is_some_and(|answer| answers.contains(answer)))
-        else {
-            return false;
-        };
+        let is_of_path = entry.answer().is_some_and(|answer| answers.contains(answer));
+        let Some(id) = entry.id.as_ref().filter(|_| is_of_path) else { return false };
         !says_same(&entries[*lines.entry(id).or_insert(at)].entry, entry)
     };
     others.into_iter().filter(|&at| is_lost(at) || is_unlike(at)).collect()

@@ -107,11 +107,8 @@ impl Form for Gemini {
             Some(_) if id_at(&call).is_none() => String::new(),
             _ => format!(r#""id":{},"#, quote(result.id)),
         };
-        let response = if used.contains(r#""function_call""#) {
-            "function_response"
-        } else {
-            "functionResponse"
-        };
+        let is_snake = used.contains(r#""function_call""#);
+        let response = if is_snake { "function_response" } else { "functionResponse" };
         let (name, content) = (quote(result.name), quote(result.content));
         let said = if result.is_error { "error" } else { "output" };
         format!(r#"{{"{response}":{{{id}"name":{name},"response":{{"{said}":{content}}}}}}}"#)

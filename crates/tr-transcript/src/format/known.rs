@@ -88,11 +88,9 @@ pub(super) fn message(
         .filter(|(name, value)| !known.contains(&name.as_ref()) && !is_nothing(value));
     let mut others = others.peekable();
     others.peek()?;
-    let says = |(name, value): (&str, &RawValue)| {
-        may_say(name) && value.get().starts_with(['"', '[', '{'])
-    };
     let is_bare = content.is_none_or(is_nothing);
-    let says_unknown = others.any(|(name, value)| is_bare || says((name, *value)));
+    let says = |value: &RawValue| value.get().starts_with(['"', '[', '{']);
+    let says_unknown = others.any(|(name, value)| is_bare || may_say(name) && says(value));
     Some(if says_unknown { Unknown::Content } else { Unknown::Members })
 }
 

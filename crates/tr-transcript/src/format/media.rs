@@ -51,11 +51,9 @@ fn source<'t>(wire: &Members<'t>) -> Option<(Cow<'t, str>, Cow<'t, str>)> {
 
 fn image(wire: &Members<'_>) -> Option<Refused> {
     let (media, data) = source(wire)?;
-    let why = match unread_image(&media, &data) {
-        Some(why) => Why::Said(why.into()),
-        None => return too_wide(&data),
-    };
-    Some(Refused::content(IMAGE, why))
+    let unread = unread_image(&media, &data);
+    let unread = unread.map(|why| Refused::content(IMAGE, Why::Said(why.into())));
+    unread.or_else(|| too_wide(&data))
 }
 
 /// An image whose size is not found is not judged.

@@ -102,22 +102,19 @@ impl AnswerScanner {
     /// How the answer ended, if no further piece follows.
     #[must_use]
     pub fn end(&self) -> ModelEnd {
-        let fault = match &self.form {
-            Form::Text(search) => Some(search.found().into()),
-            _ => self.evidence.fault(),
-        };
         let is_answered = match &self.form {
+            Form::Text(search) => return search.found().into(),
             Form::Json => self.walk.is_whole(),
             Form::Events(_) if self.evidence.is_over => true,
             Form::Events(lines) => {
                 lines.has_data && !self.evidence.is_begun && !self.walk.is_inside()
             }
             Form::Opaque => true,
-            Form::Blank(_) | Form::First(..) | Form::Text(_) => false,
+            Form::Blank(_) | Form::First(..) => false,
         };
         let unfaulted =
             if is_answered && !self.has_fault { ModelEnd::Answered } else { ModelEnd::Failed };
-        fault.unwrap_or(unfaulted)
+        self.evidence.fault().unwrap_or(unfaulted)
     }
 
     /// Whether the answer's end was seen: a final event, or a complete body.

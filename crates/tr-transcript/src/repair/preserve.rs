@@ -108,11 +108,9 @@ fn corrected(
     let turn = kept.iter().rposition(|(_, message)| begins_turn(message)).unwrap_or(0);
     let turn = kept.get(turn).map_or(0, |&(was, _)| was);
     let correct = |(was, message): (usize, Message)| {
-        let text = Some(&message).filter(|message| message.is_understood());
-        let text = text.filter(|message| message.all_refused(applies).next().is_some());
-        let is_past = was < turn;
-        let correct = |message| format.form().corrected(message, is_past, applies);
-        let Some(text) = text.and_then(correct) else { return (was, message) };
+        let is_wrong = message.is_understood() && message.all_refused(applies).next().is_some();
+        let correct = || format.form().corrected(&message, was < turn, applies);
+        let Some(text) = is_wrong.then(correct).flatten() else { return (was, message) };
         let refused = || message.all_refused(applies);
         if refused().any(Refused::is_media) {
             log.act(ActionKind::RemoveMedia, was, None);

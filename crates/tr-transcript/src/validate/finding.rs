@@ -108,13 +108,12 @@ impl Finding {
     /// Whether every repair leaves it: what would be right there is not known.
     #[must_use]
     pub fn is_left_by_repair(&self) -> bool {
-        let is_missing = || self.refused.as_ref().is_some_and(|it| it.why == Why::Missing);
         match self.fault {
             Fault::RefusedName
             | Fault::RefusedRole
             | Fault::RefusedEnd
             | Fault::UnansweredServerUse => true,
-            Fault::RefusedInput => is_missing(),
+            Fault::RefusedInput => self.refused.as_ref().is_some_and(|it| it.why == Why::Missing),
             Fault::RefusedContent => self.member() == Some(CACHE),
             _ => false,
         }

@@ -12,7 +12,7 @@ pub(crate) struct Items {
     pub(super) uses: Ids<Place>,
     /// The uses that were answered, in order.
     answers: Vec<Answer>,
-    /// The first position of each item's id.
+    /// The items of each id.
     pub(super) ids: Ids,
     /// Reasoning without output so far: the messages, and the items' ids.
     pub(super) reasoning: Vec<(usize, Box<str>)>,
@@ -58,8 +58,7 @@ impl Items {
                 let waits = was.open;
                 let is_same = |&open: &usize| self.uses.what(open).step == step;
                 // If all uses before it are answered, it is the next one to answer.
-                let open = waits.at().filter(is_same).map_or(at, |_| waits);
-                place.open = open;
+                place.open = waits.at().filter(is_same).map_or(at, |_| waits);
             } else {
                 place.below = was.open;
             }

@@ -65,10 +65,8 @@ impl Validator {
         if message.blocks().iter().any(|block| block.kind == Kind::Reference) {
             self.items.reference.get_or_insert(at);
         }
-        if self.items.ids.last(id).is_some() {
+        if self.items.ids.note(id, at, ()) {
             self.report(Fault::DuplicateItem, at, None, None).about = id.clone();
-        } else {
-            self.items.ids.note(id, at, ());
         }
     }
 

@@ -26,13 +26,11 @@ impl Turn {
         if message.begins_turn() {
             *self = Self::default();
         }
-        let first =
-            message.blocks().iter().enumerate().find_map(|(block, part)| match &part.kind {
-                Kind::Use { id, name, .. } => {
-                    Some((at, block, Fault::MissingSignature, id.clone(), name.clone()))
-                }
-                _ => None,
-            });
+        let mut blocks = message.blocks().iter().enumerate();
+        let first = blocks.find_map(|(block, part)| {
+            let Kind::Use { id, name, .. } = &part.kind else { return None };
+            Some((at, block, Fault::MissingSignature, id.clone(), name.clone()))
+        });
         let Some(first) = first else { return Vec::new() };
         self.is_signed |= message.body.is_signed;
         if !message.body.is_signed {

@@ -37,10 +37,7 @@ pub(crate) fn rollback(
 ) -> Result<Change<RolledBack>, Failure> {
     change(target, (write, "bak"), |source, content| {
         let (checkpoint, after) = match to {
-            Some(id) => {
-                let (id, after) = at_checkpoint(source, content, id)?;
-                (Some(id), after)
-            }
+            Some(id) => at_checkpoint(source, content, id)?,
             None => (None, content.before_fault()),
         };
         let (about, left) = (content.about(), after.about());
@@ -61,30 +58,28 @@ fn at_checkpoint(
     source: &Source,
     content: &dyn Document,
     id: &str,
-) -> Result<(String, Box<dyn Document>), CliError> {
+) -> Result<(Option<String>, Box<dyn Document>), CliError> {
     let kept = source.checkpoints(content)?;
     let came = match kept.get(id) {
         Some(found) => content.at(found).ok_or(CheckpointError::Mismatch),
         None => content.at_turn(id),
     };
     let id = kept.get(id).map_or(id, |found| &found.id).to_owned();
-    match came {
-        Ok(after) => Ok((id, after)),
-        Err(error) => {
-            let known = kept.checkpoints.iter().map(|known| known.id.as_str()).collect::<Vec<_>>();
-            let help = match &error {
-                CheckpointError::NotFound(_) if known.is_empty() => {
-                    "there are none of yours; rollback --before-fault needs none".to_owned()
-                }
-                CheckpointError::NotFound(_) => format!("there are: {}", known.join(", ")),
-                _ => format!(
-                    "what stands before {id} is not what stood there then, so nothing was cut; \
-                     take another one, or rollback --before-fault"
-                ),
-            };
-            Err(CliError::new(error.to_string(), help))
-        }
-    }
+    let after = came.map_err(|error| {
+        let known = kept.checkpoints.iter().map(|known| known.id.as_str()).collect::<Vec<_>>();
+        let help = match &error {
+            CheckpointError::NotFound(_) if known.is_empty() => {
+                "there are none of yours; rollback --before-fault needs none".to_owned()
+            }
+            CheckpointError::NotFound(_) => format!("there are: {}", known.join(", ")),
+            _ => format!(
+                "what stands before {id} is not what stood there then, so nothing was cut; \
+                 take another one, or rollback --before-fault"
+            ),
+        };
+        CliError::new(error.to_string(), help)
+    })?;
+    Ok((Some(id), after))
 }
 
 impl Outcome for Change<RolledBack> {

@@ -178,9 +178,8 @@ fn agent_of_part(part: &Value) -> Option<&'static str> {
 /// unknown agent.
 #[derive(Debug, Default)]
 struct Envelope {
-    lines: usize,
-    /// Members that each line has, and no message.
-    shared: BTreeSet<String>,
+    /// Members that each line has, and no message; `None` before the first line.
+    shared: Option<BTreeSet<String>>,
     /// Whether a line is no message.
     is_mixed: bool,
 }
@@ -201,19 +200,16 @@ impl Envelope {
             name => !is_of_messages(name),
         };
         let names = line.as_object().into_iter().flat_map(Map::keys).filter(is_own).cloned();
-        if self.lines == 0 {
-            self.shared = names.collect();
-        } else {
-            let names: BTreeSet<_> = names.collect();
-            self.shared.retain(|name| names.contains(name));
-        }
-        self.lines += 1;
+        let names: BTreeSet<_> = names.collect();
+        self.shared = Some(match self.shared.take() {
+            Some(shared) => &shared & &names,
+            None => names,
+        });
     }
 
     /// The members' names, for display; `None` if there are none.
     fn names(self) -> Option<String> {
-        let is_one = !self.is_mixed && !self.shared.is_empty();
-        let names = self.shared.iter().map(|name| printable(name).to_string());
-        is_one.then(|| names.collect::<Vec<_>>().join(", "))
+        let shared = self.shared.filter(|shared| !self.is_mixed && !shared.is_empty())?;
+        Some(shared.iter().map(|name| printable(name)).collect::<Vec<_>>().join(", "))
     }
 }

@@ -79,16 +79,14 @@ fn object(source: &File, mark: u64, head: &[u8]) -> Result<Kind, Failure> {
         Ok(object) if has_none(&object) && values.end().is_ok() && !is_one_line() => {
             Err(Failure::NoSession("there are no messages in it".into()))
         }
-        Ok(object) if has_none(&object) => Ok(Kind::JsonLines),
         // Followed by more text, it is the first of several lines.
-        Ok(_) if values.end().is_ok() => Ok(Kind::JsonDocument),
-        Ok(_) => Ok(Kind::JsonLines),
+        Ok(object) if !has_none(&object) && values.end().is_ok() => Ok(Kind::JsonDocument),
         Err(error) if error.classify() == Category::Io => Err(reading(error.into()).into()),
         Err(error) if is_broken_request(head) => {
             let help = "if it was cut off, take an earlier copy of it; else fix the JSON by hand";
             Err(CliError::new(format!("is no whole JSON text: {error}"), help).into())
         }
-        Err(_) => Ok(Kind::JsonLines),
+        Ok(_) | Err(_) => Ok(Kind::JsonLines),
     }
 }
 

@@ -208,19 +208,13 @@ impl Document for Messages {
     }
 
     fn edit(&self) -> Option<&Edit> {
-        match &self.of {
-            Of::File { .. } => None,
-            Of::Database { edit, .. } => edit.as_ref(),
-        }
+        let Of::Database { edit, .. } = &self.of else { return None };
+        edit.as_ref()
     }
 
     fn checkpoints(&self) -> Vec<Checkpoint> {
-        match &self.of {
-            Of::File { .. } => Vec::new(),
-            Of::Database { session, .. } => {
-                session.checkpoints().iter().map(Checkpoint::of_session).collect()
-            }
-        }
+        let Of::Database { session, .. } = &self.of else { return Vec::new() };
+        session.checkpoints().iter().map(Checkpoint::of_session).collect()
     }
 }
 

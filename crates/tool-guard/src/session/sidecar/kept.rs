@@ -74,16 +74,11 @@ impl Kept {
     /// The checkpoint with this id, with this point, or with this number at the end of its id; the
     /// last one if several match.
     pub(crate) fn get(&self, id: &str) -> Option<&Checkpoint> {
-        let is_named = |checkpoint: &&Checkpoint| {
-            checkpoint.id == id || checkpoint.point.as_deref() == Some(id)
-        };
-        let named = self.checkpoints.iter().rfind(is_named);
-        named.or_else(|| {
-            let ends = |checkpoint: &&Checkpoint| {
-                checkpoint.id.rsplit_once('#').is_some_and(|(_, number)| number == id)
-            };
-            self.checkpoints.iter().rfind(ends)
-        })
+        let mut newest = self.checkpoints.iter().rev();
+        let named = newest.clone().find(|it| it.id == id || it.point.as_deref() == Some(id));
+        let has_number =
+            |it: &&Checkpoint| it.id.rsplit_once('#').is_some_and(|(_, number)| number == id);
+        named.or_else(|| newest.find(has_number))
     }
 }
 

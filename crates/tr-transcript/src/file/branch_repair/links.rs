@@ -159,12 +159,10 @@ impl<'m, 'f> Linker<'m, 'f> {
             Link::To(id) => ids.parent(id, node),
             _ => None,
         };
-        let moved = repair.branch().into_iter().filter_map(|step| match step {
-            Step::New { at, nth } => match repair.added[&at][nth].line {
-                NewLine::Moved(node, _) => Some((node, step)),
-                NewLine::Message(_) => None,
-            },
-            Step::Old(_) => None,
+        let moved = repair.branch().into_iter().filter_map(|step| {
+            let Step::New { at, nth } = step else { return None };
+            let NewLine::Moved(node, _) = repair.added[&at][nth].line else { return None };
+            Some((node, step))
         });
         let moved: HashMap<usize, Step> = moved.collect();
         // The nearest ancestor that is kept; cached for the entries on the path.

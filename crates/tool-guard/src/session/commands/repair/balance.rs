@@ -75,12 +75,9 @@ fn of_texts<'t>(
         }
         _ => false,
     };
-    let mut missing = Vec::new();
-    for (at, text) in others.into_iter().chain(named) {
-        if !is_left(text) && !reported.contains(&at) {
-            missing.push((at, text));
-        }
-    }
+    let missing = others.into_iter().chain(named);
+    let missing = missing.filter(|(at, text)| !is_left(text) && !reported.contains(at));
+    let missing: Vec<_> = missing.collect();
     new.retain(|text| is_left(text));
     let mut balance = Balance::default();
     for (at, text) in missing {
