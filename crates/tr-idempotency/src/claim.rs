@@ -164,8 +164,9 @@ where
         let home = claims.shared.store.of_stripe(stripe());
         let cell = home.lock().pool.take();
         let (answers, place) = (claims.answers, claims.place.clone());
-        let call = DetachedCall::new(cell, &claims.inner, req, None, false, answers, place);
-        Self::Running(Attended(call.plain(home.clone())))
+        let mut call = DetachedCall::new(cell, &claims.inner, req, None, false, answers, place);
+        call.home = Some(home.clone());
+        Self::Running(Attended(call))
     }
 
     /// A call that runs under a claim, once a store has granted it too, if there is one.

@@ -135,13 +135,6 @@ where
         Box::pin(Driver { called: None, run, leave: Self::leave })
     }
 
-    /// Marks a run without a record, which ends with its caller.
-    #[inline]
-    pub(crate) fn plain(mut self, home: Arc<Shard<V>>) -> Self {
-        self.home = Some(home);
-        self
-    }
-
     #[inline]
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended<S::Response>> {
         if self.phase == Phase::Polled {

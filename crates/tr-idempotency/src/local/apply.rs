@@ -192,7 +192,15 @@ impl<V: Clone, N> Table<V, N> {
                 note(notes);
                 (Task::Run(entry.record.token), before)
             }
-            Reply::Settled => self.replay(at, local, common),
+            Reply::Settled => {
+                let entry = self.slots[at].entry.as_mut().expect("found");
+                let replay = entry.replay(local.now, common);
+                let state = RecordState::of(entry.record.state.phase()).as_str();
+                let once = entry.caller == Caller::Dropped;
+                let answer = answer(&entry.record.state, entry.record.mutating);
+                let spent = if once { self.forget(at) } else { None };
+                (Task::Replay(answer, replay, state), spent)
+            }
             Reply::Busy => (self.join(at, local, common), None),
             Reply::Conflict => (Task::Refuse(Refusal::Conflict), None),
             Reply::Unknown => {
@@ -201,22 +209,6 @@ impl<V: Clone, N> Table<V, N> {
                 (Task::Refuse(Refusal::Unknown(cause)), None)
             }
         }
-    }
-
-    #[inline]
-    fn replay(
-        &mut self,
-        at: usize,
-        local: &LocalClaim<'_>,
-        common: &Common,
-    ) -> (Found<V, N>, Option<State<V>>) {
-        let entry = self.slots[at].entry.as_mut().expect("found");
-        let replay = entry.replay(local.now, common);
-        let state = RecordState::of(entry.record.state.phase()).as_str();
-        let once = entry.caller == Caller::Dropped;
-        let answer = answer(&entry.record.state, entry.record.mutating);
-        let spent = if once { self.forget(at) } else { None };
-        (Task::Replay(answer, replay, state), spent)
     }
 
     fn join(&mut self, at: usize, local: &LocalClaim<'_>, common: &Common) -> Found<V, N> {

@@ -5,7 +5,7 @@ use crate::{
     handle::Resolution,
     protocol::{Phase, Token},
     remote::{background::retried, client::new_owner},
-    store::{Change, ClaimRequest, Claimed, StoreError, Stored},
+    store::{Change, ClaimRequest, Claimed, Grant, StoreError, Stored},
 };
 use std::{borrow::Cow, sync::Arc, time::Duration};
 use tr_core::canonical::Key;
@@ -64,10 +64,18 @@ impl<V: Clone> StoreHandle<V> {
         }
         check_notes(&stored, &self.remote.format)?;
         let claim = self.claim_of(&stored);
-        match self.remote.gate.claim(&claim).await? {
-            Claimed::Run(grant) => self.end(&claim, grant.token, how).await,
-            _ => Ok(LateEnd::ClaimedAgain),
-        }
+        let Claimed::Run(Grant { token, .. }) = self.remote.gate.claim(&claim).await? else {
+            return Ok(LateEnd::ClaimedAgain);
+        };
+        let state = how.into_state();
+        let ttl = self.front.ttls.of(&state);
+        let place = Place::of_claim(&claim, token);
+        let (end, _) = self.remote.format.write(&place, &state, ttl, &[], None);
+        let change = || Change::Finalize(token, Cow::Borrowed(&end));
+        let record = || self.remote.gate.change(&claim.key, change());
+        // If that fails, the claim's lease leaves the call of unknown outcome, which does not run either.
+        let is_recorded = retried([PAUSE; TIMES - 1], record).await?;
+        Ok(if is_recorded { LateEnd::Corrected } else { LateEnd::ClaimedAgain })
     }
 
     /// A claim for the call of a record, as the call itself made it.
@@ -84,23 +92,5 @@ impl<V: Clone> StoreHandle<V> {
             session: stored.session.clone(),
             notes: stored.notes.clone(),
         })
-    }
-
-    /// Records the end under the claim. If that fails, the claim's lease leaves the call of unknown
-    /// outcome, which does not run either.
-    async fn end(
-        &self,
-        claim: &ClaimRequest,
-        token: Token,
-        how: Resolution<V>,
-    ) -> Result<LateEnd, StoreError> {
-        let state = how.into_state();
-        let ttl = self.front.ttls.of(&state);
-        let place = Place::of_claim(claim, token);
-        let (end, _) = self.remote.format.write(&place, &state, ttl, &[], None);
-        let change = || Change::Finalize(token, Cow::Borrowed(&end));
-        let record = || self.remote.gate.change(&claim.key, change());
-        let is_recorded = retried([PAUSE; TIMES - 1], record).await?;
-        Ok(if is_recorded { LateEnd::Corrected } else { LateEnd::ClaimedAgain })
     }
 }

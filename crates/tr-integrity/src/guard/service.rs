@@ -35,7 +35,10 @@ impl<S, A, M> ModelGuard<S, A, M> {
     where
         A: TranscriptOf<Req>,
     {
-        let ModelGuardLayer { sessions, policy, .. } = &self.layer;
+        let ModelGuardLayer { sessions, policy, observer, .. } = &self.layer;
+        let tell = |req: &Req, action| {
+            watch::tell(observer.as_ref(), policy.session_of(req), action, 0);
+        };
         // A transcript in an unknown form is left to the provider.
         let sent = policy.transcript_of(req).map(Transcript::read);
         let Some(Ok(mut sent)) = sent else { return Ok(false) };
@@ -54,11 +57,11 @@ impl<S, A, M> ModelGuard<S, A, M> {
             };
             if is_repaired {
                 policy.set_transcript(req, sent.to_json());
-                self.tell(req, SessionAction::Repaired);
+                tell(req, SessionAction::Repaired);
                 return Ok(true);
             }
         }
-        self.tell(req, SessionAction::Blocked);
+        tell(req, SessionAction::Blocked);
         if let Some(slot) = policy.session_of(req).and_then(|id| sessions.slot(id)) {
             sessions.work_on_cycle(&slot, |session, now| {
                 session.note("blocked", None, None, now);
@@ -84,14 +87,6 @@ impl<S, A, M> ModelGuard<S, A, M> {
             sent.set_messages(messages);
             true
         })
-    }
-
-    fn tell<Req>(&self, req: &Req, action: SessionAction)
-    where
-        A: TranscriptOf<Req>,
-    {
-        let ModelGuardLayer { observer, policy, .. } = &self.layer;
-        watch::tell(observer.as_ref(), policy.session_of(req), action, 0);
     }
 }
 
