@@ -1,4 +1,15 @@
-//! Decides about calls, and keeps their records; sees no socket and no process.
+//! Decides about calls, and keeps their records. It opens no connection to a client or a server.
+//!
+//! | question | module |
+//! |---|---|
+//! | by which id does its client name the call? | `identity` |
+//! | which running call is this one, or stands in its way? | `equal_calls`, `in_flight` |
+//! | which call of unknown outcome bars it, in this process and in the store? | `unknowns`, `unknown_records` |
+//! | what became of the call before, if arguments name it? | `identified` |
+//! | by which key does the server recognize a repeat? | `server_key` |
+//! | did a call of unknown outcome run? | `check`, `asking`, `settling` |
+//!
+//! They meet in `proxy/start`.
 pub(crate) mod answer;
 mod asking;
 mod attribution;
