@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 
 use self::svg::Printed;
-use xtask::{repo::Repo, shell, test::guard};
+use xtask::{repo::Repo, shell, test::release_guard};
 
 mod styled;
 mod svg;
@@ -21,7 +21,7 @@ const SIZE: usize = 60_000;
 
 /// Draws a run of the demo.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
-    let mut demo = repo.command(guard(repo)?);
+    let mut demo = repo.command(release_guard(repo)?);
     let mut child = demo
         .arg("demo")
         .env("CLICOLOR_FORCE", "1")

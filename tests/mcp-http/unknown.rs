@@ -190,3 +190,36 @@ fn an_equal_call_is_refused_after_a_restart() {
         }
     }
 }
+
+/// The catalog is written after such a call: that one counts, however it was recorded, and so does what a person says of it.
+#[test]
+fn a_call_from_before_its_identity_was_declared_counts_as_it_is_settled() {
+    for kind in [Kind::ClaudeCode, Kind::Keyless] {
+        for credential in [None, Some("Bearer mine")] {
+            let (upstream, shop) = shop();
+            let open = |url: &str| {
+                let client = Http::open(url, kind, Era::Legacy);
+                credential.iter().fold(client, |it, value| it.with("authorization", value))
+            };
+            let about = format!("{kind:?} {credential:?}");
+            let mut guard = shop.listen(Way::HttpHttp);
+            upstream.play(Fault::Status(503));
+            open(&guard.url).once(&Call::new(kind, "pay", "42"));
+            guard.kill();
+            let catalog = shop.path("tools.toml");
+            let keys = "tools.pay.keys = { identity = ['/order'], volatile = ['/memo'] }";
+            fs::write(&catalog, keys).unwrap();
+            let shop = shop.with(["--catalog".as_ref(), catalog.as_os_str()]);
+            let guard = shop.listen(Way::HttpHttp);
+            let again = || open(&guard.url).once(&Call::new(kind, "pay", "42"));
+            assert_eq!(code(&again()), "outcome_unknown", "{about}");
+            let (_, listed) = shop.records(&["list", "--unknown"]);
+            let id = listed.split_whitespace().next().unwrap();
+            assert_eq!(shop.records(&["settle", id, "done"]).0, 0, "{about}: {listed}");
+            for _ in 0..2 {
+                assert_eq!(code(&again()), "answer_not_kept", "{about}");
+            }
+            assert_eq!(upstream.executed("42"), 1, "{about}");
+        }
+    }
+}

@@ -196,8 +196,7 @@ async fn file(
                 let declared = it.declared.as_ref().filter(|_| !answered.tools.is_empty());
                 let unmatched = declared.map(|it| unmatched(it, &answered.tools));
                 if let Some(unmatched) = unmatched.filter(|all| !all.is_empty()) {
-                    is_well = false;
-                    let _ = writeln!(more, "      its catalog is wrong: {}", unmatched.join("; "));
+                    let _ = writeln!(more, "      its catalog: {}", unmatched.join("; "));
                 }
                 let proposed = proposed(declared, &answered.tools);
                 if let (Some(how), false) = (&it.how, proposed.is_empty()) {
@@ -261,13 +260,17 @@ fn known(
             launch => launch,
         };
         let words = reached.words();
-        let mut own = words.iter().take_while(|word| **word != "--");
+        let own = words.split(|word| *word == "--").next().unwrap_or_default();
         let (client, server) = (client.word(), quoted(Path::new(entry.name)));
         let how = match reached.guarded() {
             Guarded::ByHand => "write --catalog=FILE after its `mcp`".to_owned(),
             _ => format!("run: tool-guard install {client} --server {server} --catalog FILE"),
         };
-        let file = own.find_map(|word| word.strip_prefix(CATALOG));
+        let mut pairs = own.iter().zip(own.iter().skip(1).map(Some).chain([None]));
+        let file = pairs.find_map(|(word, next)| match *word {
+            "--catalog" => next.copied(),
+            word => word.strip_prefix(CATALOG),
+        });
         let file = file.filter(|_| reached.guarded() != Guarded::No);
         let declared = file.map(|file| read_catalog(&folder.join(file))).transpose();
         let (declared, said, fault) = match declared {

@@ -96,10 +96,11 @@ impl Body {
     fn copy_of(call: &Arc<Self>) -> Self {
         let original = call.original.as_ref().unwrap_or(call);
         Self {
-            digest: original.digest.clone(),
-            id: original.id.clone(),
-            args_hash: original.args_hash.clone(),
-            target: original.target.clone(),
+            // Those of the original are not of a copy whose params were changed.
+            digest: call.digest.clone(),
+            id: call.id.clone(),
+            args_hash: call.args_hash.clone(),
+            target: call.target.clone(),
             fence: call.fence,
             run_body: call.run_body.clone(),
             original: Some(original.clone()),

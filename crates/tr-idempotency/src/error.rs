@@ -46,7 +46,7 @@ leaves! {
     /// An earlier call with this key may have run, and its outcome was not recorded. The source
     /// leads to its last error, if that is known. The tool may have run. Code `outcome_unknown`,
     /// permanent for a mutating tool; transient for any other, which may be called again.
-    OutcomeUnknown: "the same call was made before, and its outcome is unknown";
+    OutcomeUnknown: "the outcome of this call is unknown";
 
     /// An earlier call with this key has ended, but its response could not be kept (it streamed,
     /// was too large, or could not be read). The tool ran, and is not run again. Code

@@ -72,7 +72,10 @@ pub(super) fn unmatched(catalog: &ToolCatalog, tools: &[Value]) -> Vec<String> {
 
 /// Whether the tool may take an argument there, as far as its schema says.
 fn may_have(tool: &Value, at: &Pointer) -> bool {
-    let params = tool["inputSchema"]["properties"].as_object().filter(|it| !it.is_empty());
+    let schema = &tool["inputSchema"];
+    let is_open = |name: &str| !matches!(schema[name], Value::Null | Value::Bool(false));
+    let others = ["additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf", "$ref"];
+    let params = schema["properties"].as_object().filter(|_| !others.into_iter().any(is_open));
     let name = at.tokens().next();
     name.zip(params).is_none_or(|(name, params)| params.contains_key(name))
 }

@@ -240,6 +240,25 @@ pub(crate) fn digest(call: &ToolCall) -> Digest {
     call.digest().unwrap_or_else(|_| Digest::of_bytes(call.parts().params.get()))
 }
 
+/// The digests under which an equal call of the same caller may be recorded: of the params as they are, as they are compared,
+/// and, if they say what is wanted, as they were before anything was declared of the tool.
+pub(crate) fn recorded(call: &ToolCall, digests: [Digest; 2], client: &Client) -> Vec<Digest> {
+    let undeclared = call.is_identified().then(|| {
+        let mut undeclared = call.clone();
+        undeclared.parts_mut().manifest = None;
+        digest(&undeclared)
+    });
+    let mut all = Vec::new();
+    for params in digests.into_iter().chain(undeclared) {
+        for digest in [params, client.via.digest(params, false)] {
+            if !all.contains(&digest) {
+                all.push(digest);
+            }
+        }
+    }
+    all
+}
+
 impl CallId {
     /// One that is valid in all conversations.
     fn new(kind: &str, id: Box<str>, strong: bool) -> Self {

@@ -5,7 +5,7 @@ use super::{
 };
 use std::time::Duration;
 use tool_reliability::idempotency::{
-    DedupeRecord, RecordState, StoreHandle,
+    DedupeRecord, RecordListing, RecordState, StoreHandle,
     store::{StateFilter, StoreError},
 };
 use tr_core::{
@@ -33,8 +33,8 @@ pub(crate) fn noted(alike: Digest) -> String {
     format!("{:x}", alike.short())
 }
 
-/// The call that blocks this one among the records of its conversation that another process left, by the digests of its
-/// params: as they are, and as they are compared.
+/// The call that blocks this one among the records of its conversation that another process left, by the digests under which
+/// an equal one may be recorded, and by that of its params as they are compared.
 ///
 /// # Errors
 /// If the store cannot be read: then an equal call may be among them. If a person has recorded of one that it ran, no
@@ -43,16 +43,18 @@ pub(crate) async fn in_store(
     records: &StoreHandle<ToolOutcome>,
     call: &ToolCall,
     session: &str,
-    [digest, alike]: [Digest; 2],
+    (recorded, alike): (&[Digest], Digest),
     learns: impl Fn(Key) -> bool,
 ) -> Result<Option<BlockedByEqual>, Failure> {
     let parts = call.parts();
     let listed = async |params, state| {
         records.of_session(session, params, state, LISTED).await.map_err(not_compared)
     };
-    let mut found = listed(Some(&digest), StateFilter::Unknown).await?;
-    if found.records.is_empty() && alike != digest {
-        found.records = listed(Some(&alike), StateFilter::Unknown).await?.records;
+    let mut found = RecordListing::default();
+    for params in recorded {
+        let equal = listed(Some(params), StateFilter::Unknown).await?;
+        found.records.extend(equal.records);
+        found.unreadable.extend(equal.unreadable);
     }
     if found.records.is_empty() {
         let alike = noted(alike);
@@ -71,9 +73,9 @@ pub(crate) async fn in_store(
             BlockedByEqual::by(Earlier::Recorded, Some(key), Duration::from_millis(until - now))
         })
     };
-    let recorded =
+    let barred_by =
         |it: &DedupeRecord| bars(it.key.parse().ok()?, &it.tool, until(it.updated_at_ms));
-    let barred = found.records.iter().find_map(recorded).or_else(|| {
+    let barred = found.records.iter().find_map(barred_by).or_else(|| {
         // What it does not tell is taken to be equal.
         found.unreadable.iter().find_map(|record| {
             let tool = record.tool.as_deref().unwrap_or(parts.tool.full_name());
@@ -83,9 +85,12 @@ pub(crate) async fn in_store(
     });
     if barred.is_none() {
         // A record that went from its claim to its end has no third version; others are read with who settled them.
-        let mut ended = listed(Some(&digest), StateFilter::Any).await?.records;
+        let mut ended = Vec::new();
+        for params in recorded {
+            ended.extend(listed(Some(params), StateFilter::Any).await?.records);
+        }
         ended.retain(|it| it.state == RecordState::Done && it.version > 2);
-        for ran in ended.iter().filter_map(recorded).filter_map(|it| it.call) {
+        for ran in ended.iter().filter_map(barred_by).filter_map(|it| it.call) {
             let record = records.record(&ran).await.map_err(not_compared)?;
             let by_hand = record.and_then(|it| it.execution?.attempts.pop()?.settlement);
             if by_hand.is_some() && (call.is_identified() || learns(ran)) {

@@ -164,7 +164,10 @@ impl<'e> Editor<'e> {
         let program = text(&nodes[0]);
         if program != order.guard && order.stale.is_some_and(|is_stale| is_stale(&program)) {
             self.splices.push((nodes[0].range.clone(), quoted(order.guard)));
-            what = What::Repaired(program);
+            what = What::Repaired(match what {
+                What::Declared(catalog) => format!("{program}, with the catalog {catalog}"),
+                _ => program,
+            });
         }
         Ok(what)
     }

@@ -240,7 +240,7 @@ impl Tally {
                 let open = count(self.notable, "session");
                 let _ = writeln!(
                     out,
-                    "  {open} with a call without a result, or with half a record: -v says which"
+                    "  {open} with a call without a result, or with bytes that are no record: -v says which"
                 );
             }
         } else if self.sessions() > 1 {

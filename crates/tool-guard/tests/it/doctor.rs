@@ -75,14 +75,15 @@ fn params_that_name_an_order_are_proposed_as_an_identity() {
     fs::write(&catalog, line).unwrap();
     let output = String::from_utf8(guard(home.path(), &words).stdout).unwrap();
     assert!(output.contains("guarded"), "{output}");
-    let written = fs::read_to_string(home.path().join(".claude.json")).unwrap();
+    let file = home.path().join(".claude.json");
+    let written = fs::read_to_string(&file).unwrap();
     assert!(written.contains(&format!("--catalog={}", catalog.display())), "{written}");
     let said = doctor(home.path(), &[], 0);
     assert!(said.contains("guarded; answers") && !said.contains("identity"), "{said}");
     let wrong = "tools.pya.effect = 'mutating'\ntools.pay.keys.identity = ['/orderid']\n\
                  tools.pay.check = { tool = 'lst', found = '', match = { id = '/id' }, not_before = '/at' }";
     fs::write(&catalog, wrong).unwrap();
-    let said = doctor(home.path(), &[], 1);
+    let said = doctor(home.path(), &[], 0);
     for wrong in [
         r#"no tool "pya", but "pay""#,
         r#""pay" has no argument /orderid"#,
@@ -91,6 +92,12 @@ fn params_that_name_an_order_are_proposed_as_an_identity() {
     ] {
         assert!(said.contains(wrong), "{wrong}: {said}");
     }
+    // As a person writes it.
+    let by_hand = fs::read_to_string(&file).unwrap().replace("--catalog=", "--catalog\",\"");
+    fs::write(&file, by_hand).unwrap();
+    let said = doctor(home.path(), &[], 0);
+    assert!(said.contains("by hand") && said.contains(r#"no tool "pya""#), "{said}");
+    fs::write(&file, written).unwrap();
     fs::remove_file(&catalog).unwrap();
     assert!(doctor(home.path(), &[], 1).contains("tools.toml"));
     assert!(guard(home.path(), &["install", "claude-code", "--undo"]).status.success());

@@ -165,7 +165,7 @@ fn digest_of(parts: &CallParts) -> Result<Digest, InvalidKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Params;
+    use crate::{FencingToken, Params};
 
     fn call(session: &str, turn: Option<&str>, step: Option<&str>) -> ToolCall {
         let mut parts = CallParts::new("pay", Params::empty_object());
@@ -248,5 +248,22 @@ mod tests {
         assert_ne!(hash(r#"{"id": 7}"#), hash(r#"{"id": 7, "part": 1}"#));
         // Without any of them the whole call counts.
         assert_ne!(hash(r#"{"cursor": 1}"#), hash(r#"{"cursor": 2}"#));
+    }
+
+    #[test]
+    fn a_copy_whose_params_were_changed_and_its_copies_are_another_call() {
+        let with = |params: &str| Params::from_text(params).unwrap();
+        let first = ToolCall::new("pay", with(r#"{"cents":1}"#)).idempotency_key("k");
+        let told = |call: &ToolCall| (call.id().unwrap(), call.digest().unwrap(), call.args_hash());
+        let of_first = told(&first);
+        let fence = FencingToken { key: Key::from_bytes([1; 32]), epoch: 1 };
+        let mut changed = first.clone();
+        changed.set_fencing_token(fence);
+        assert_eq!(told(&changed), of_first);
+        changed.parts_mut().params = with(r#"{"cents":2}"#);
+        let mut copy = changed.clone();
+        copy.set_fencing_token(fence);
+        let other = ToolCall::new("pay", with(r#"{"cents":2}"#)).idempotency_key("k");
+        assert_eq!(told(&copy), told(&other));
     }
 }

@@ -180,7 +180,7 @@ impl Proxy {
             Line::One(message) => {
                 return match message.method.as_deref() {
                     Some("notifications/progress") => Concern::Call,
-                    Some(LIST_CHANGED) => Concern::Guard,
+                    Some(LIST_CHANGED | "notifications/cancelled") => Concern::Guard,
                     _ if message.id.is_some() => Concern::Guard,
                     _ => Concern::None,
                 };

@@ -118,6 +118,8 @@ impl Proxy {
         let (stack, wire) = (self.stack.clone(), self.wire.clone());
         let is_checked = mcp.checked.is_some();
         let is_in_conversation = self.client.is_in_conversation(&call);
+        let recorded = digests.filter(|_| barring.is_some() && store.is_some());
+        let recorded = recorded.map(|it| (identity::recorded(&call, it, &self.client), it[1]));
         let in_the_way = self.client.via.in_the_way.filter(|_| self.mode == Mode::Enforce);
         let run = async move {
             // While it runs, equal calls may join it.
@@ -131,9 +133,13 @@ impl Proxy {
             };
             let compares = barring.is_some() && is_in_conversation && matches!(barred, Ok(None));
             let session = identity::session_of_equals(&call).filter(|_| compares);
-            if let (Some(store), Some(session), Some(digests)) = (store, session, digests) {
+            if let (Some(store), Some(session), Some((recorded, alike))) =
+                (store, session, recorded)
+            {
                 let learns = |ran| barring.is_some_and(|it| wire.unknowns.tells_of(&it.of(ran)));
-                barred = unknown_records::in_store(&store, &call, session, digests, learns).await;
+                barred =
+                    unknown_records::in_store(&store, &call, session, (&recorded, alike), learns)
+                        .await;
             }
             let mut again = None;
             let mut end = match barred {

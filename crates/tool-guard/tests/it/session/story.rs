@@ -109,7 +109,7 @@ fn damaged_bytes_are_told_for_what_they_are() {
   power.jsonl:3  Run of 512 NUL bytes
       left by a crash or a full disk: they say nothing, and the session goes on
   power.jsonl:4  Torn record: 65 bytes
-      half a record, as a crash leaves it: what it said is lost, and the session goes on
+      half a record, as a crash leaves it: what it said is lost, and a call in it may have run
   → to take out what is no record: tool-guard session repair power.jsonl
 ";
     assert_eq!((checked.code, &*checked.out), (0, expected));

@@ -37,12 +37,15 @@ async fn the_time_in_which_a_person_thinks_does_not_count() {
 
 #[tokio::test(start_paused = true)]
 async fn the_clock_goes_on_when_the_server_no_longer_asks() {
-    let mut bench = asked().await;
-    pass(&mut bench, 100).await;
-    bench.server(b"{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}\n");
-    bench.client_gets();
-    pass(&mut bench, 31).await;
-    assert!(bench.client_gets().contains("timeout"));
+    let alone = "{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":7}}";
+    for cancels in [alone, &format!("[{alone}]")] {
+        let mut bench = asked().await;
+        pass(&mut bench, 100).await;
+        bench.server(format!("{cancels}\n").as_bytes());
+        bench.client_gets();
+        pass(&mut bench, 31).await;
+        assert!(bench.client_gets().contains("timeout"), "{cancels}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

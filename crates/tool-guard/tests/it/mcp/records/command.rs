@@ -228,27 +228,29 @@ fn a_record_that_cannot_be_read_bars_the_equals_of_its_call() {
 /// Doctor's advice is followed after such a call.
 #[test]
 fn a_call_of_unknown_outcome_from_before_its_identity_was_declared_still_bars() {
-    let shop = Shop::new();
-    let order = json!({ "order": "o-1", "then": "hang" });
-    let meta = |call: &str| codex(call, "t");
-    let mut first = shop.open(&["--timeout", HANGS]);
-    assert_eq!(code(&paid(&mut first, 1, &meta("call_1"), order.clone())), "timeout");
-    let id = records(&shop, &["list", "--unknown"]).0[..12].to_owned();
-    first.kill();
-    let file = rusqlite::Connection::open(&shop.records).unwrap();
-    file.execute("UPDATE calls SET changed_at = changed_at - 660000", []).unwrap();
-    let catalog = shop.records.with_extension("toml");
-    fs::write(&catalog, "tools.charge_card.keys.identity = ['/order']").unwrap();
-    let mut next = shop.open(&["--timeout", HANGS, "--catalog", catalog.to_str().unwrap()]);
-    let answer = paid(&mut next, 2, &meta("call_2"), order.clone());
-    assert_eq!(code(&answer), "outcome_unknown", "{answer}");
-    assert!(text(&answer).contains(&id), "{answer}");
-    assert_eq!(records(&shop, &["settle", &id, "done"]).1, Some(0));
-    for call in ["call_3", "call_4"] {
-        let answer = paid(&mut next, 3, &meta(call), order.clone());
-        assert_eq!(code(&answer), "answer_not_kept", "{answer}");
+    for declared in ["identity = ['/order']", "identity = ['/order']\nvolatile = ['/memo']"] {
+        let shop = Shop::new();
+        let order = json!({ "order": "o-1", "memo": "mine", "then": "hang" });
+        let meta = |call: &str| codex(call, "t");
+        let mut first = shop.open(&["--timeout", HANGS]);
+        assert_eq!(code(&paid(&mut first, 1, &meta("call_1"), order.clone())), "timeout");
+        let id = records(&shop, &["list", "--unknown"]).0[..12].to_owned();
+        first.kill();
+        let file = rusqlite::Connection::open(&shop.records).unwrap();
+        file.execute("UPDATE calls SET changed_at = changed_at - 660000", []).unwrap();
+        let catalog = shop.records.with_extension("toml");
+        fs::write(&catalog, format!("[tools.charge_card.keys]\n{declared}")).unwrap();
+        let mut next = shop.open(&["--timeout", HANGS, "--catalog", catalog.to_str().unwrap()]);
+        let answer = paid(&mut next, 2, &meta("call_2"), order.clone());
+        assert_eq!(code(&answer), "outcome_unknown", "{declared}: {answer}");
+        assert!(text(&answer).contains(&id), "{declared}: {answer}");
+        assert_eq!(records(&shop, &["settle", &id, "done"]).1, Some(0));
+        for call in ["call_3", "call_4"] {
+            let answer = paid(&mut next, 3, &meta(call), order.clone());
+            assert_eq!(code(&answer), "answer_not_kept", "{declared}: {answer}");
+        }
+        assert_eq!(shop.paid(), 1, "{declared}");
     }
-    assert_eq!(shop.paid(), 1);
 }
 
 #[test]
