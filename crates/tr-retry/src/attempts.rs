@@ -60,15 +60,9 @@ pub(crate) enum Next<Res> {
 
 /// One call with its settings.
 pub(crate) struct Call<'c, Req, A> {
-    settings: &'c Settings,
-    policy: &'c A,
-    spare: Option<&'c Req>,
-}
-
-impl<'c, Req, A> Call<'c, Req, A> {
-    pub(crate) const fn of(settings: &'c Settings, policy: &'c A, spare: Option<&'c Req>) -> Self {
-        Self { settings, policy, spare }
-    }
+    pub(crate) settings: &'c Settings,
+    pub(crate) policy: &'c A,
+    pub(crate) spare: Option<&'c Req>,
 }
 
 impl<Req, A> Call<'_, Req, A>
@@ -280,7 +274,8 @@ where
                     Some(last) if why == RetryStop::CircuitOpen => info.after(last),
                     _ => info,
                 };
-                Err(RetryExhausted::new(why, run.reached, take(&mut run.retried), info).into())
+                let retried = take(&mut run.retried);
+                Err(RetryExhausted { why, attempts: run.reached, retried, info }.into())
             }
         }
     }
@@ -365,7 +360,8 @@ where
         let attempt = run.attempt();
         self.tell(attempt, || Event::RetryRefused { attempt, why: why.as_str() });
         let last = run.last.take().expect("an attempt failed");
-        RetryExhausted::new(why, run.reached, take(&mut run.retried), info(last)).into()
+        let (retried, info) = (take(&mut run.retried), info(last));
+        RetryExhausted { why, attempts: run.reached, retried, info }.into()
     }
 
     fn tell<'e>(&self, attempt: u32, event: impl FnOnce() -> Event<'e>) {

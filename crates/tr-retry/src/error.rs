@@ -17,23 +17,14 @@ use tr_policy::{FailureInfo, Ran, Retried};
 /// never becomes this.
 #[derive(Debug, thiserror::Error)]
 pub struct RetryExhausted {
-    why: RetryStop,
-    attempts: usize,
-    retried: Vec<Retried>,
+    pub(crate) why: RetryStop,
+    pub(crate) attempts: usize,
+    pub(crate) retried: Vec<Retried>,
     #[source]
-    info: FailureInfo,
+    pub(crate) info: FailureInfo,
 }
 
 impl RetryExhausted {
-    pub(crate) const fn new(
-        why: RetryStop,
-        attempts: usize,
-        retried: Vec<Retried>,
-        info: FailureInfo,
-    ) -> Self {
-        Self { why, attempts, retried, info }
-    }
-
     /// Why it was not tried again.
     #[must_use]
     pub const fn why(&self) -> RetryStop {

@@ -133,7 +133,7 @@ where
         let mut this = self.project();
         let now = Instant::now();
         let started = this.started.take().unwrap_or(now);
-        let call = Call::of(this.held, this.policy, this.spare.as_ref());
+        let call = Call { settings: this.held, policy: this.policy, spare: this.spare.as_ref() };
         let open = || Arc::new(Retries { run: call.open(started), timer: None, cancelled: None });
         let retries = Arc::get_mut(this.retries.get_or_insert_with(open)).expect("never shared");
         match call.after(&mut retries.run, end, started, now) {
@@ -170,7 +170,7 @@ where
         let mut this = self.project();
         let Retries { run, timer, cancelled } =
             this.retries.as_mut().and_then(Arc::get_mut).expect("an attempt failed");
-        let call = Call::of(this.held, this.policy, this.spare.as_ref());
+        let call = Call { settings: this.held, policy: this.policy, spare: this.spare.as_ref() };
         if let Some(cancelled) = cancelled
             && let cancelled = cancelled.get_mut().unwrap_or_else(PoisonError::into_inner)
             && cancelled.as_mut().poll(cx).is_ready()

@@ -42,6 +42,7 @@ use std::{
     path::PathBuf,
 };
 use tempfile::TempDir;
+use tr_core::setters;
 
 /// A Redis server for a test.
 pub struct Server {
@@ -55,10 +56,9 @@ pub struct Server {
 }
 
 impl Options {
-    /// Makes it a replica; it is ready once it is in sync with its primary.
-    pub fn replica_of(mut self, primary: &Server) -> Self {
-        self.replica_of = Some((primary.port, primary.options.password.clone()));
-        self
+    setters! {
+        /// Makes it a replica; it is ready once it is in sync with its primary.
+        fn replica_of(primary: &Server) { replica_of = Some((primary.port, primary.options.password.clone())) }
     }
 
     /// Starts a server and waits until it replies.

@@ -111,16 +111,16 @@ impl<S, A: Clone> Layer<S> for DeadlineLayer<A> {
 }
 
 impl<S, A> Deadline<S, A> {
-    /// The limit of `req`; `None` if its deadline has passed. Notes the time that it reads in the
-    /// request.
+    /// The limit of `req`: [`Limit::Over`] if its deadline has passed. Notes the time that it reads in
+    /// the request.
     #[inline]
-    fn limit<Req>(&self, req: &mut Req) -> Option<Limit>
+    fn limit<Req>(&self, req: &mut Req) -> Limit
     where
         A: RequestPolicy<Req>,
     {
         let deadline = self.policy.deadline(req);
         if deadline.is_none() && self.per_call.is_none() {
-            return Some(Limit::None);
+            return Limit::None;
         }
         let now = Instant::now();
         self.policy.set_stamp(req, Some(CoarseInstant::at(now.into_std())));
@@ -134,7 +134,7 @@ impl<S, A> Deadline<S, A> {
                 per_call
             }
         };
-        (!after.is_zero()).then(|| Limit::At(now + after, after))
+        if after.is_zero() { Limit::Over(after) } else { Limit::At(now + after, after) }
     }
 }
 
@@ -164,14 +164,14 @@ where
         let limit = self.limit(&mut req);
         // What has no limit has nothing to tell.
         let observer = match limit {
-            Some(Limit::None) => None,
+            Limit::None => None,
             _ => TimeoutObserver::of(self.observer.as_ref(), || self.policy.info(&req)),
         };
-        let Some(limit) = limit else {
+        if let Limit::Over(_) = limit {
             // There may be no next call: an instance that stays ready would keep its reservation.
             self.inner = self.inner.clone();
-            return DeadlineFuture::too_late(observer);
-        };
-        DeadlineFuture::new(self.inner.call(req), limit, observer)
+            return DeadlineFuture::new(None, limit, observer);
+        }
+        DeadlineFuture::new(Some(self.inner.call(req)), limit, observer)
     }
 }

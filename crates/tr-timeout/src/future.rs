@@ -74,12 +74,16 @@ impl<S, F, Req> Bounded<S, F, Req> {
 
     /// The call's end, or whether the tool ran if time ran out.
     #[inline]
-    fn poll<T, E>(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Result<T, E>, Ran>>
+    fn poll<T, E>(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Result<T, E>, Ran>>
     where
         S: Service<Req, Response = T, Error = E, Future = F>,
         F: Future<Output = Result<T, E>>,
     {
-        let mut this = self.project();
+        if let Limit::Over(after) = self.limit {
+            self.give_up(after, Ran::No);
+            return Poll::Ready(Err(Ran::No));
+        }
+        let mut this = self.as_mut().project();
         let Some(call) = this.call.as_mut().as_pin_mut() else { panic!("polled after completion") };
         if let Poll::Ready(end) = call.poll(cx) {
             return Poll::Ready(Ok(end));
@@ -96,14 +100,20 @@ impl<S, F, Req> Bounded<S, F, Req> {
             Some(stream) => ready!(poll_stream(stream, this.timer.as_mut(), cx)),
         }
 
-        let was_called = this.call.as_ref().as_pin_ref().is_some_and(|call| call.is_called());
-        let ran = if was_called { Ran::Unknown } else { Ran::No };
+        let ran = if self.is_called() { Ran::Unknown } else { Ran::No };
+        let idle = self.stream.as_ref().and_then(|stream| stream.idle());
+        let after = idle.unwrap_or(self.limit.after());
+        self.give_up(after, ran);
+        Poll::Ready(Err(ran))
+    }
+
+    /// Drops the call, and tells that its time is over.
+    fn give_up(self: Pin<&mut Self>, after: Duration, ran: Ran) {
+        let mut this = self.project();
         this.call.set(None);
         if let Some(observer) = this.observer.take() {
-            let idle = this.stream.as_ref().and_then(|stream| stream.idle());
-            observer.tell(idle.unwrap_or(this.limit.after()), ran);
+            observer.tell(after, ran);
         }
-        Poll::Ready(Err(ran))
     }
 }
 
@@ -166,8 +176,8 @@ impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
         A: RequestPolicy<Req>,
     {
         let this = self.project();
-        let mut bounded = this.bounded.project();
-        let call = bounded.call.as_mut().as_pin_mut();
+        let mut bounded = this.bounded;
+        let call = bounded.as_mut().project().call.as_pin_mut();
         let Some(req) = call.and_then(ReadyOnCallFuture::request) else { return Poll::Pending };
         let due = match this.due {
             Some(due) => due,
@@ -179,10 +189,7 @@ impl<S, F, Req, A> AttemptTimeoutFuture<S, F, Req, A> {
         };
         ready!(Pin::new(&mut coop::unconstrained(due.timer.as_mut())).poll(cx));
         let waited = due.since.elapsed();
-        bounded.call.set(None);
-        if let Some(observer) = bounded.observer.take() {
-            observer.tell(waited, Ran::No);
-        }
+        bounded.give_up(waited, Ran::No);
         Poll::Ready(waited)
     }
 }
@@ -198,14 +205,6 @@ where
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Limit::Over(after) = self.bounded.limit {
-            let mut bounded = self.project().bounded.project();
-            bounded.call.set(None);
-            if let Some(observer) = bounded.observer.take() {
-                observer.tell(after, Ran::No);
-            }
-            return Poll::Ready(Err(AttemptTimedOut::new(after, None, Ran::No).into()));
-        }
         Poll::Ready(match self.as_mut().project().bounded.poll(cx) {
             Poll::Ready(Ok(end)) => end.map_err(Into::into),
             Poll::Ready(Err(ran)) => {
@@ -227,30 +226,17 @@ pin_project! {
     #[must_use = "futures do nothing unless polled"]
     pub struct DeadlineFuture<S, F, Req> {
         #[pin]
-        state: State<Bounded<S, F, Req>>,
-    }
-}
-
-pin_project! {
-    #[project = StateProj]
-    enum State<B> {
-        Bounded { #[pin] bounded: B },
-        TooLate { observer: Option<Box<TimeoutObserver>> },
+        bounded: Bounded<S, F, Req>,
     }
 }
 
 impl<S, F, Req> DeadlineFuture<S, F, Req> {
     pub(crate) fn new(
-        call: ReadyOnCallFuture<S, F, Req>,
+        call: Option<ReadyOnCallFuture<S, F, Req>>,
         limit: Limit,
         observer: Option<Box<TimeoutObserver>>,
     ) -> Self {
-        Self { state: State::Bounded { bounded: Bounded::new(Some(call), limit, None, observer) } }
-    }
-
-    /// A call that came after its deadline.
-    pub(crate) const fn too_late(observer: Option<Box<TimeoutObserver>>) -> Self {
-        Self { state: State::TooLate { observer } }
+        Self { bounded: Bounded::new(call, limit, None, observer) }
     }
 }
 
@@ -264,26 +250,13 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let (after, ran) = match self.project().state.project() {
-            StateProj::Bounded { bounded } => {
-                let after = bounded.limit.after();
-                match ready!(bounded.poll(cx)) {
-                    Ok(end) => return Poll::Ready(end.map_err(Into::into)),
-                    Err(ran) => (after, ran),
-                }
-            }
-            StateProj::TooLate { observer } => {
-                if let Some(observer) = observer.take() {
-                    observer.tell(Duration::ZERO, Ran::No);
-                }
-                (Duration::ZERO, Ran::No)
-            }
-        };
-        Poll::Ready(Err(match ran {
-            Ran::No if !after.is_zero() => DeadlineExceeded::not_ready(after),
-            ran => DeadlineExceeded::new(after, ran),
-        }
-        .into()))
+        let bounded = self.project().bounded;
+        let after = bounded.limit.after();
+        Poll::Ready(match ready!(bounded.poll(cx)) {
+            Ok(end) => end.map_err(Into::into),
+            Err(Ran::No) if !after.is_zero() => Err(DeadlineExceeded::not_ready(after).into()),
+            Err(ran) => Err(DeadlineExceeded::new(after, ran).into()),
+        })
     }
 }
 
@@ -295,9 +268,4 @@ tr_core::debug_parts! { Bounded<S, F, Req>, |it|
 
 tr_core::debug_parts! { AttemptTimeoutFuture<S, F, Req, A>, |it| bounded = it.bounded }
 
-tr_core::debug_parts! { DeadlineFuture<S, F, Req>, |it|
-    bounded = match &it.state {
-        State::Bounded { bounded } => Some(bounded),
-        State::TooLate { .. } => None,
-    }
-}
+tr_core::debug_parts! { DeadlineFuture<S, F, Req>, |it| bounded = it.bounded }

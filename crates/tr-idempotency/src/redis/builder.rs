@@ -78,23 +78,19 @@ impl Builder {
         self
     }
 
-    /// Trusts the authorities of this PEM text instead of the system's, for `rediss://…` addresses.
-    /// All sentinels then need the same user and password.
-    #[cfg(feature = "redis-tls")]
-    pub fn tls_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.tls.settings.set_roots(pem);
-        self
-    }
-
-    /// Presents this client certificate to servers that ask for one (`tls-auth-clients`): PEM texts
-    /// of the certificate chain, and of its key.
-    #[cfg(feature = "redis-tls")]
-    pub fn tls_certificate(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
-        self.tls.settings.set_certificate(chain, key);
-        self
-    }
-
     setters! {
+        /// Trusts the authorities of this PEM text instead of the system's, for `rediss://…` addresses.
+        /// All sentinels then need the same user and password.
+        #[cfg(feature = "redis-tls")]
+        fn tls_roots(pem: impl Into<Vec<u8>>) { tls.settings.set_roots(pem) }
+
+        /// Presents this client certificate to servers that ask for one (`tls-auth-clients`): PEM texts
+        /// of the certificate chain, and of its key.
+        #[cfg(feature = "redis-tls")]
+        fn tls_certificate(chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) {
+            tls.settings.set_certificate(chain, key)
+        }
+
         /// Sets the prefix of keys, `tr:calls:` by default: letters, digits and `:._-/`. Stores with
         /// the same prefix share their records. To delete all of them, delete the keys with this
         /// prefix.

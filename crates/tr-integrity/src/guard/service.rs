@@ -116,13 +116,17 @@ where
         let ModelGuardLayer { sessions, observer, policy, when_store_fails, .. } = &self.layer;
         let config = sessions.config();
         if !config.enabled {
-            return ModelGuardFuture::called(self.inner.call(req), Guarded::OFF, policy.clone());
+            let called = State::Called { inner: self.inner.call(req), call: Some(Guarded::OFF) };
+            return ModelGuardFuture::new(called, policy.clone());
         }
         let mut told = false;
         if config.validate_before_call {
             match self.check(&mut req) {
                 Ok(repaired) => told = repaired,
-                Err(corrupt) => return ModelGuardFuture::blocked(corrupt, policy.clone()),
+                Err(corrupt) => {
+                    let blocked = State::Record { record: None, end: Some(Err(corrupt)) };
+                    return ModelGuardFuture::new(blocked, policy.clone());
+                }
             }
         }
         let session = policy.session_of(&req);
@@ -130,18 +134,17 @@ where
             let (sessions, observer) = (sessions.clone(), observer.clone());
             let when = *when_store_fails;
             let begin = Watch::begin_durably(sessions, session.into(), when, observer, told);
-            let policy = policy.clone();
-            // Calls the service that is ready and keeps its clone.
+            // Calls the service that is ready, once the checkpoint is recorded, and keeps its clone.
             let stays = self.inner.clone();
-            let ready = (mem::replace(&mut self.inner, stays), req);
-            return ModelGuardFuture::durable(begin, ready, policy);
+            let ready = Some((mem::replace(&mut self.inner, stays), req));
+            return ModelGuardFuture::new(State::Begin { begin, ready }, policy.clone());
         }
         let watch = session.map(|session| {
             let slot = sessions.open_slot(session);
             Watch::begin_in(sessions, slot, session, observer.as_ref(), told)
         });
-        let policy = policy.clone();
-        ModelGuardFuture::called(self.inner.call(req), Guarded::on(watch), policy)
+        let (inner, call) = (self.inner.call(req), Some(Guarded::on(watch)));
+        ModelGuardFuture::new(State::Called { inner, call }, policy.clone())
     }
 }
 
@@ -174,22 +177,8 @@ pin_project! {
 }
 
 impl<S, F, Req, A, Taken, M> ModelGuardFuture<S, F, Req, A, Taken, M> {
-    pub(super) const fn called(inner: F, call: Guarded, policy: A) -> Self {
-        Self { state: State::Called { inner, call: Some(call) }, policy, take: PhantomData }
-    }
-
-    pub(super) fn blocked(error: Box<SessionCorrupt>, policy: A) -> Self {
-        let state = State::Record { record: None, end: Some(Err(error)) };
+    const fn new(state: State<S, Req, F, Taken>, policy: A) -> Self {
         Self { state, policy, take: PhantomData }
-    }
-
-    /// Calls once the checkpoint is recorded.
-    pub(super) fn durable(
-        begin: StoreFuture<'static, Option<Watch>>,
-        ready: (S, Req),
-        policy: A,
-    ) -> Self {
-        Self { state: State::Begin { begin, ready: Some(ready) }, policy, take: PhantomData }
     }
 }
 

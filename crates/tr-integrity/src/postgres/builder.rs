@@ -42,22 +42,18 @@ impl Builder {
         /// The maximum number of connections: 8 by default, at least 1. When all are in use,
         /// operations wait.
         fn connections(most: usize) { connections = most }
-    }
 
-    /// Trusts the certificate authorities of this PEM text instead of the system's. Connections
-    /// then use TLS; an address that says otherwise is an error.
-    #[cfg(feature = "postgres-tls")]
-    pub fn tls_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.tls.set_roots(pem);
-        self
-    }
+        /// Trusts the certificate authorities of this PEM text instead of the system's. Connections
+        /// then use TLS; an address that says otherwise is an error.
+        #[cfg(feature = "postgres-tls")]
+        fn tls_roots(pem: impl Into<Vec<u8>>) { tls.set_roots(pem) }
 
-    /// The client certificate for servers that ask for one: PEM texts of the certificate with its
-    /// chain, and of its key. Connections use TLS as with `tls_roots`.
-    #[cfg(feature = "postgres-tls")]
-    pub fn tls_certificate(mut self, chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
-        self.tls.set_certificate(chain, key);
-        self
+        /// The client certificate for servers that ask for one: PEM texts of the certificate with its
+        /// chain, and of its key. Connections use TLS as with `tls_roots`.
+        #[cfg(feature = "postgres-tls")]
+        fn tls_certificate(chain: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) {
+            tls.set_certificate(chain, key)
+        }
     }
 
     /// Builds the store, which connects at the first use: over TLS where the address says

@@ -2,7 +2,7 @@
 use crate::store::{Entry, Head, Revision};
 use tr_sqlite::{
     Error, Result,
-    rusqlite::{Connection, OptionalExtension, Row, params},
+    rusqlite::{self, Connection, OptionalExtension, Row, params},
 };
 
 /// The session tables within one transaction.
@@ -31,7 +31,7 @@ fn place(session: i64, number: u64) -> Option<i64> {
     u32::try_from(number).ok().map(|number| session << 32 | i64::from(number))
 }
 
-fn revision(row: &Row<'_>, at: usize) -> Result<Revision> {
+fn revision(row: &Row<'_>, at: usize) -> rusqlite::Result<Revision> {
     let whole = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
     Ok(Revision { number: whole(at)?, stamp: whole(at + 1)? })
 }
@@ -39,13 +39,11 @@ fn revision(row: &Row<'_>, at: usize) -> Result<Revision> {
 impl Table<'_> {
     pub(super) fn load(&self, session: &str) -> Result<Vec<Entry>> {
         let mut load = self.0.prepare_cached(ENTRIES)?;
-        let mut rows = load.query([session])?;
-        let mut entries = Vec::new();
-        while let Some(row) = rows.next()? {
+        let entries = load.query_map([session], |row| {
             let at = row.get::<_, i64>(2)?.cast_unsigned();
-            entries.push(Entry { revision: revision(row, 0)?, at, body: row.get(3)? });
-        }
-        Ok(entries)
+            Ok(Entry { revision: revision(row, 0)?, at, body: row.get(3)? })
+        })?;
+        Ok(entries.collect::<rusqlite::Result<_>>()?)
     }
 
     pub(super) fn append(
@@ -85,13 +83,11 @@ impl Table<'_> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         // No id is between this one and `after`; the first of all is the empty one.
         let from = after.map_or_else(String::new, |after| format!("{after}\0"));
-        let mut rows = list.query(params![from, limit])?;
-        let mut heads = Vec::new();
-        while let Some(row) = rows.next()? {
+        let heads = list.query_map(params![from, limit], |row| {
             let at = row.get::<_, i64>(3)?.cast_unsigned();
-            heads.push(Head { session: row.get(0)?, revision: revision(row, 1)?, at });
-        }
-        Ok(heads)
+            Ok(Head { session: row.get(0)?, revision: revision(row, 1)?, at })
+        })?;
+        Ok(heads.collect::<rusqlite::Result<_>>()?)
     }
 
     pub(super) fn delete(&self, session: &str) -> Result<bool> {
@@ -112,9 +108,8 @@ impl Table<'_> {
 
     fn head(&self, session: &str) -> Result<Option<(i64, Revision)>> {
         let mut head = self.0.prepare_cached(HEAD)?;
-        let mut rows = head.query([session])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        Ok(Some((row.get(0)?, revision(row, 1)?)))
+        let head = head.query_row([session], |row| Ok((row.get(0)?, revision(row, 1)?)));
+        Ok(head.optional()?)
     }
 
     fn has(&self, session: i64, revision: Revision) -> Result<bool> {

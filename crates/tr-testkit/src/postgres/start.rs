@@ -10,6 +10,7 @@ use std::{
     sync::mpsc::Receiver,
 };
 use tempfile::TempDir;
+use tr_core::setters;
 
 /// The options of a server. By default, commits survive a kill of the process, not of the machine.
 #[derive(Clone, Debug, Default)]
@@ -22,12 +23,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Sets a parameter of `postgresql.conf`, for example `("max_connections", "5")`.
-    ///
-    /// `fsync` is off by default: a kill of the process loses no commits, and tests are fast.
-    pub fn set(mut self, parameter: &str, value: &str) -> Self {
-        self.parameters.push((parameter.to_owned(), value.to_owned()));
-        self
+    setters! {
+        /// Sets a parameter of `postgresql.conf`, for example `("max_connections", "5")`.
+        ///
+        /// `fsync` is off by default: a kill of the process loses no commits, and tests are fast.
+        fn set(parameter: &str, value: &str) { parameters.push((parameter.to_owned(), value.to_owned())) }
     }
 
     /// Offers TLS with this certificate; connections without TLS work, too.

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "tls")]
 use crate::tls::Issued;
+use std::iter;
 use tr_core::setters;
 
 /// The options of a test Redis server. By default: no persistence, unbounded memory, no password, a primary.
@@ -49,22 +50,16 @@ impl Options {
         /// Makes it a sentinel: it watches what the directives `sentinel` tell it, such as
         /// `("sentinel", ["monitor", "records", "127.0.0.1", "6379", "2"])`.
         fn sentinel() { is_sentinel = true }
+
+        /// Sets any other directive of `redis.conf`, for example `("maxclients", ["3"])`.
+        fn set(directive: &str, values: impl IntoIterator<Item = impl Into<String>>) {
+            directives.push(iter::once(directive.to_owned()).chain(values.into_iter().map(Into::into)).collect())
+        }
     }
 
     /// Limits the memory, in bytes, and sets the eviction policy: `noeviction`, `allkeys-lru`, …
     pub fn max_memory(self, bytes: u64, policy: &str) -> Self {
         self.set("maxmemory", [bytes.to_string()]).set("maxmemory-policy", [policy])
-    }
-
-    /// Sets any other directive of `redis.conf`, for example `("maxclients", ["3"])`.
-    pub fn set<V: Into<String>>(
-        mut self,
-        directive: &str,
-        values: impl IntoIterator<Item = V>,
-    ) -> Self {
-        let values = values.into_iter().map(Into::into);
-        self.directives.push([directive.to_owned()].into_iter().chain(values).collect());
-        self
     }
 
     /// Whether it uses TLS only.
