@@ -19,7 +19,7 @@ use crate::{
         servers::{CATALOG, Entry, Guarded, Reached, entries},
         tree::{Refusal, line_of, read},
     },
-    terminal::{quoted, say},
+    terminal::{quoted, say, word},
 };
 use anyhow::Context as _;
 use clap::{Args, ValueEnum as _};
@@ -160,7 +160,7 @@ async fn file(
         Ok(text) => known(&text, (client, place.scope), options, project.unwrap_or(folder), guard)
             .map_err(|refusal| format!("line {} {}", line_of(&text, refusal.at), refusal.what)),
     };
-    say(&format!("  {shown} ({})\n", place.scope.word()))?;
+    say(&format!("  {shown} ({})\n", word(&place.scope)))?;
     let known = match known {
         Ok(known) => known,
         Err(why) => {
@@ -261,14 +261,14 @@ fn known(
         };
         let words = reached.words();
         let own = words.split(|word| *word == "--").next().unwrap_or_default();
-        let (client, server) = (client.word(), quoted(Path::new(entry.name)));
+        let (client, server) = (word(&client), quoted(Path::new(entry.name)));
         let how = match reached.guarded() {
             Guarded::ByHand => "write --catalog=FILE after its `mcp`".to_owned(),
             _ => format!("run: tool-guard install {client} --server {server} --catalog FILE"),
         };
-        let mut pairs = own.iter().zip(own.iter().skip(1).map(Some).chain([None]));
-        let file = pairs.find_map(|(word, next)| match *word {
-            "--catalog" => next.copied(),
+        let mut places = 0..own.len();
+        let file = places.find_map(|at| match own[at] {
+            "--catalog" => own.get(at + 1).copied(),
             word => word.strip_prefix(CATALOG),
         });
         let file = file.filter(|_| reached.guarded() != Guarded::No);

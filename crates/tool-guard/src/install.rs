@@ -21,7 +21,7 @@ use self::{
 use crate::{
     engine::setup::read_catalog,
     files::{CliError, File, is_program, replace_file},
-    terminal::{quoted, say},
+    terminal::{quoted, say, word},
 };
 use anyhow::{Context as _, anyhow};
 use clap::Args;
@@ -159,7 +159,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         (true, true, _) => "nothing was changed: this was a dry run\n".to_owned(),
         (true, false, true) => format!("restart {client}: it starts its servers then\n"),
         (true, false, false) => {
-            let client_word = options.client.word();
+            let client_word = word(&options.client);
             format!(
                 "restart {client}: it starts its servers then; `tool-guard doctor {client_word}` tries them, and shows what to declare\n"
             )
@@ -309,7 +309,7 @@ fn nothing(options: &Options, places: &[Place], others: &[String]) -> anyhow::Re
 /// Shows the change, or makes it; reports both.
 fn carry_out(plan: &Planned, options: &Options, out: &mut String) -> anyhow::Result<()> {
     let path = quoted(&plan.place.path);
-    let _ = writeln!(out, "{}, {}: {path}", options.client.form().name, plan.place.scope.word());
+    let _ = writeln!(out, "{}, {}: {path}", options.client.form().name, word(&plan.place.scope));
     let would = if options.dry_run { "would be " } else { "" };
     for Done { title, line, what } in &plan.edited.servers {
         let what = match what {

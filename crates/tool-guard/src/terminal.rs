@@ -1,5 +1,6 @@
 //! Formats output for display, and prints it.
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
 use indicatif::HumanCount;
 use std::{
     fmt,
@@ -112,6 +113,11 @@ pub(crate) fn size(bytes: u64) -> String {
     let in_unit = |(one, unit): (u64, &str)| format!("{:.1} {unit}", bytes as f64 / one as f64);
     let unit = units.into_iter().find(|(one, _)| bytes >= *one);
     unit.map_or_else(|| count(bytes, "byte"), in_unit)
+}
+
+/// A value's name on the command line.
+pub(crate) fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |it| it.get_name().to_owned())
 }
 
 /// A path quoted for a shell.

@@ -3,6 +3,7 @@ use super::{
     records::{self, Place},
     stores::{self, Records, Store},
 };
+use crate::terminal;
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use serde_json::Value;
 use std::{
@@ -45,7 +46,7 @@ pub(crate) struct Recording {
 
 /// The value's name on the command line, which is its word in a configuration.
 pub(super) fn word<V: ValueEnum>(value: &V) -> Value {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).into()
+    terminal::word(value).into()
 }
 
 impl Recording {

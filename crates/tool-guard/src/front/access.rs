@@ -8,7 +8,10 @@ use hyper::{
     http::request::Parts,
 };
 use std::path::Path;
-use tool_reliability::admin::{self, is_local_host, is_same_token, without_port};
+use tool_reliability::{
+    admin::{self, is_local_host, is_same_token, without_port},
+    telemetry::TARGET,
+};
 
 /// The header with the token; `authorization` may be for a proxy.
 pub(crate) const TOKEN: HeaderName = HeaderName::from_static("x-tool-guard-token");
@@ -45,9 +48,19 @@ pub(crate) struct Access {
 pub(crate) type Refusal = (StatusCode, &'static str);
 
 impl Access {
+    /// Checks a request, and logs a refusal as this event.
+    ///
     /// # Errors
     /// If the request may not be answered.
-    pub(crate) fn check(&self, head: &Parts) -> Result<(), Refusal> {
+    pub(crate) fn admit(&self, head: &Parts, event: &'static str) -> Result<(), Refusal> {
+        self.check(head).inspect_err(|(_, why)| {
+            if let Some(left_out) = self.limit.now() {
+                tracing::warn!(target: TARGET, event, why, left_out);
+            }
+        })
+    }
+
+    fn check(&self, head: &Parts) -> Result<(), Refusal> {
         const BAD: StatusCode = StatusCode::BAD_REQUEST;
         const FORBIDDEN: StatusCode = StatusCode::FORBIDDEN;
         let headers = &head.headers;

@@ -76,11 +76,6 @@ const BASE: Form = Form {
 };
 
 impl Client {
-    /// Its name on the command line.
-    pub(crate) fn word(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |it| it.get_name().to_owned())
-    }
-
     pub(crate) const fn form(self) -> &'static Form {
         match self {
             Self::ClaudeCode => &Form {

@@ -325,11 +325,8 @@ impl<'e> Editor<'e> {
         if self.is_inline() || self.gap_before(member.key.start).contains('\n') {
             return Ok(());
         }
-        let what = format!(
-            "the server {:?} is written with dotted names: write it as a table of its own, and run the command again",
-            self.entry.name
-        );
-        Err(Refusal::new(member.key.start, what))
+        let why = "is written with dotted names: write it as a table of its own, and run the command again";
+        Err(self.entry.refusal(member.key.start, why))
     }
 
     /// Refuses words of ours between which something else was written.
@@ -343,11 +340,8 @@ impl<'e> Editor<'e> {
         if is_plain {
             return Ok(());
         }
-        let what = format!(
-            "the server {:?} was changed since the guard was put in front: take `tool-guard mcp` out by hand",
-            self.entry.name
-        );
-        Err(Refusal::new(from.min(to), what))
+        let why = "was changed since the guard was put in front: take `tool-guard mcp` out by hand";
+        Err(self.entry.refusal(from.min(to), why))
     }
 
     /// The white space in front of a word: what separates it from the words that come before it.

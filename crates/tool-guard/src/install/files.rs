@@ -16,15 +16,6 @@ pub(crate) enum Scope {
     Project,
 }
 
-impl Scope {
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Project => "project",
-        }
-    }
-}
-
 /// A place where a client looks for its configuration; the file may not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {

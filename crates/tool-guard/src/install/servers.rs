@@ -126,24 +126,21 @@ impl<'t> Entry<'t> {
         Ok(!is("disabled", true)? && !is("enabled", false)?)
     }
 
+    /// A refusal that names it, at a byte of the text.
+    pub(super) fn refusal(&self, at: usize, why: &str) -> Refusal {
+        Refusal::new(at, format!("the server {:?} {why}", self.name))
+    }
+
     fn refused(&self, found: &Member, why: &str) -> Refusal {
-        Refusal::new(
-            found.key.start,
-            format!(
-                "the server {:?} cannot be guarded: {why}; correct it, or choose others with --server",
-                self.name
-            ),
-        )
+        let why = format!("cannot be guarded: {why}; correct it, or choose others with --server");
+        self.refusal(found.key.start, &why)
     }
 
     /// How it is reached.
     pub(crate) fn reached(&self, form: &Form) -> Result<Reached<'t>, Refusal> {
         if self.value.members().is_none() {
-            let what = format!(
-                "the server {:?} is no object; correct it, or choose others with --server",
-                self.name
-            );
-            return Err(Refusal::new(self.at, what));
+            let why = "is no object; correct it, or choose others with --server";
+            return Err(self.refusal(self.at, why));
         }
         if let Some(command) = self.member("command")? {
             return self.commanded(command, form);

@@ -60,8 +60,7 @@ fn files() -> Vec<(Client, String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/install");
     let mut all = Vec::new();
     for client in Client::value_variants() {
-        for file in fs::read_dir(root.join(client.to_possible_value().unwrap().get_name())).unwrap()
-        {
+        for file in fs::read_dir(root.join(crate::terminal::word(client))).unwrap() {
             let path = file.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             all.push((*client, name, fs::read_to_string(path).unwrap()));

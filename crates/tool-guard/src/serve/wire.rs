@@ -13,7 +13,6 @@ use hyper::{
 };
 use serde_json::json;
 use std::{pin::pin, sync::Arc};
-use tool_reliability::telemetry::TARGET;
 use tr_core::{call::CallContext, one_line};
 
 /// Whose call it is.
@@ -37,18 +36,13 @@ impl listener::Door for Arc<Door> {
 
     async fn answer(&self, req: Request<Incoming>) -> Answered {
         let (head, body) = req.into_parts();
-        if let Err((status, why)) = self.access.check(&head) {
-            if let Some(left_out) = self.access.limit.now() {
-                tracing::warn!(target: TARGET, event = "serve_refused", why, left_out);
-            }
-            return refused(status, why);
-        }
         let answer = answer(self, &head, body).await;
         answer.unwrap_or_else(|(status, why)| refused(status, why))
     }
 }
 
 async fn answer(door: &Door, head: &Parts, body: Incoming) -> Result<Answered, Refusal> {
+    door.access.admit(head, "serve_refused")?;
     let path = head.uri.path();
     match (path, &head.method) {
         ("/tools", &Method::GET) => {

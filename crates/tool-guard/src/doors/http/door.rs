@@ -41,7 +41,6 @@ use tokio::{
     sync::{Semaphore, oneshot},
     time::Instant,
 };
-use tool_reliability::telemetry::TARGET;
 use tr_core::{
     canonical::{Digest, Rules},
     internal::lock,
@@ -107,12 +106,7 @@ impl<B: Backend> HttpDoor<B> {
         body: Incoming,
     ) -> Result<Bytes, (StatusCode, Cow<'static, str>)> {
         let said = |(status, why): Refusal| (status, why.into());
-        if let Err(refusal) = self.access.check(head) {
-            if let Some(left_out) = self.access.limit.now() {
-                tracing::warn!(target: TARGET, event = "mcp_refused", why = refusal.1, left_out);
-            }
-            return Err(said(refusal));
-        }
+        self.access.admit(head, "mcp_refused").map_err(said)?;
         // Two of them could mean two things.
         let twice = head.headers.keys().find(|name| {
             name.as_str().starts_with("mcp-") && head.headers.get_all(*name).iter().nth(1).is_some()
