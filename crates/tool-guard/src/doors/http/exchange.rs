@@ -1,7 +1,7 @@
 //! One message of a client's that the guard looks into: its way to the server, and the answer's way back.
 use super::{
     reply::{ClientEvent, Reply},
-    running::{Run, Wanted},
+    running::{Counted, Run},
 };
 use crate::{
     engine::{
@@ -137,7 +137,7 @@ impl<B: Backend> CallExchange<B> {
                 }
                 (at, heard) = next_of(open, |open| &mut open.hearing), if has_room => self.on_heard(at, heard).await,
                 Some(order) = orders.cancelled() => {
-                    if wanted.as_mut().is_some_and(Wanted::give_up_to_others) {
+                    if wanted.as_mut().is_some_and(Counted::give_up_to_others) {
                         self.reply.close();
                         leaving = Some(order);
                     } else {
@@ -145,7 +145,7 @@ impl<B: Backend> CallExchange<B> {
                         self.proxy.on_client(&Item::Line(order));
                     }
                 }
-                _ = OptionFuture::from(wanted.as_ref().map(Wanted::none)), if leaving.is_some() => {
+                _ = OptionFuture::from(wanted.as_ref().map(Counted::none)), if leaving.is_some() => {
                     if let Some(order) = leaving.take() {
                         self.proxy.on_client(&Item::Line(order));
                     }
