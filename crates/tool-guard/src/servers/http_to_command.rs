@@ -10,7 +10,7 @@ mod sessions;
 pub(crate) use self::sessions::Limits;
 
 use self::{
-    answered::{Asked, answered, failed, full, not_allowed, not_started},
+    answered::{Asked, NoResult, answered, failed, full, not_allowed, not_started},
     replay::EventId,
     session::{Session, owner},
     sessions::{Sessions, Use},
@@ -165,7 +165,7 @@ impl HttpToCommand {
             answered(connection.post(body, false, None), &self.guard, asked, false).await;
         // A server that refuses the session has none.
         if answer.status() == StatusCode::OK
-            && answer.extensions().get::<answered::IsError>().is_none()
+            && answer.extensions().get::<NoResult>().is_none()
             && let Ok(name) = HeaderValue::from_str(&unbegun.name)
         {
             answer.headers_mut().insert(SESSION, name);
@@ -295,7 +295,7 @@ impl Backend for Arc<HttpToCommand> {
         if is_modern {
             return match self.child(&headers) {
                 Ok(child) => session::hearing(child.post(body, is_mutating, presence), false),
-                Err(error) => EventStream::only(failed(&error)),
+                Err(error) => EventStream::only(ServerEvent::Failed(failed(&error))),
             };
         }
         let asks = attempt.is_some()
