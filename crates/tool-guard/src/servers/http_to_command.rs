@@ -13,7 +13,7 @@ use self::{
     answered::{Asked, NoResult, answered, failed, full, not_allowed, not_started},
     replay::EventId,
     session::{Session, owner},
-    sessions::{Sessions, Use},
+    sessions::Sessions,
 };
 use super::{
     connection::{Connection, Sharing},
@@ -234,13 +234,9 @@ impl HttpToCommand {
 
     /// Removes the sessions that are over.
     fn expire(&self) {
-        let over = lock(&self.sessions).expire(Instant::now().into_std(), |session| match &session
-            .connection
-        {
-            connection if connection.is_gone() => Use::Over,
-            connection if connection.is_in_use() => Use::Streaming,
-            _ => Use::Idle,
-        });
+        let is_over = |session: &Arc<Session>| session.connection.is_gone();
+        let is_used = |session: &Arc<Session>| session.connection.is_in_use();
+        let over = lock(&self.sessions).expire(Instant::now().into_std(), is_over, is_used);
         for session in over {
             if !session.connection.is_gone() {
                 tracing::warn!(target: TARGET, event = "mcp_session_idle");
