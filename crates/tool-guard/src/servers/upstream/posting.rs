@@ -157,10 +157,7 @@ impl HttpPost {
         let begun = Instant::now();
         let mut pause = PAUSE;
         loop {
-            let sent = self
-                .server
-                .send(Method::POST, self.uri.clone(), self.headers.clone(), self.body.clone())
-                .await;
+            let sent = self.server.send(&Method::POST, &self.uri, &self.headers, &self.body).await;
             let may_wait =
                 |limit: Duration| self.kind == Kind::Message && begun.elapsed() + pause <= limit;
             match sent {
@@ -344,8 +341,8 @@ impl HttpPost {
             }
             sleep(pause).await;
             let left = REACH.saturating_sub(cut.elapsed());
-            let sent =
-                self.server.send(Method::GET, self.uri.clone(), headers.clone(), Bytes::new());
+            let nothing = Bytes::new();
+            let sent = self.server.send(&Method::GET, &self.uri, &headers, &nothing);
             match timeout(left, sent).await {
                 Ok(Ok((head, body)))
                     if head.status == StatusCode::OK && is_event_stream(&head.headers) =>
