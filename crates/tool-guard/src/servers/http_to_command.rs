@@ -10,10 +10,10 @@ mod sessions;
 pub(crate) use self::sessions::Limits;
 
 use self::{
-    answered::{Asked, answered, failed, full, not_allowed, not_started},
+    answered::{Asked, NoResult, answered, failed, full, not_allowed, not_started},
     replay::EventId,
     session::{Session, owner},
-    sessions::{Sessions, Use},
+    sessions::Sessions,
 };
 use super::{
     connection::{Connection, Sharing},
@@ -165,7 +165,7 @@ impl HttpToCommand {
             answered(connection.post(body, false, None), &self.guard, asked, false).await;
         // A server that refuses the session has none.
         if answer.status() == StatusCode::OK
-            && answer.extensions().get::<answered::IsError>().is_none()
+            && answer.extensions().get::<NoResult>().is_none()
             && let Ok(name) = HeaderValue::from_str(&unbegun.name)
         {
             answer.headers_mut().insert(SESSION, name);
@@ -234,13 +234,9 @@ impl HttpToCommand {
 
     /// Removes the sessions that are over.
     fn expire(&self) {
-        let over = lock(&self.sessions).expire(Instant::now().into_std(), |session| match &session
-            .connection
-        {
-            connection if connection.is_gone() => Use::Over,
-            connection if connection.is_in_use() => Use::Streaming,
-            _ => Use::Idle,
-        });
+        let is_over = |session: &Arc<Session>| session.connection.is_gone();
+        let is_used = |session: &Arc<Session>| session.connection.is_in_use();
+        let over = lock(&self.sessions).expire(Instant::now().into_std(), is_over, is_used);
         for session in over {
             if !session.connection.is_gone() {
                 tracing::warn!(target: TARGET, event = "mcp_session_idle");
@@ -295,7 +291,7 @@ impl Backend for Arc<HttpToCommand> {
         if is_modern {
             return match self.child(&headers) {
                 Ok(child) => session::hearing(child.post(body, is_mutating, presence), false),
-                Err(error) => EventStream::only(failed(&error)),
+                Err(error) => EventStream::only(ServerEvent::Failed(failed(&error))),
             };
         }
         let asks = attempt.is_some()

@@ -19,16 +19,14 @@ use crate::{
 use anyhow::Context as _;
 use bytes::{Buf, Bytes};
 use futures_util::future::OptionFuture;
-use std::{ffi::OsString, io, process::ExitCode, time::Duration};
+use std::{io, process::ExitCode, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use tool_reliability::telemetry::TARGET;
 
 /// A server that runs as a command.
 #[derive(Debug)]
 pub(crate) struct StdioToCommand {
-    command: Vec<OsString>,
-    mode: Mode,
-    max_line: usize,
+    options: Options,
     /// How long one that is started again may take to answer `initialize`.
     patience: Duration,
     restarts: Restarts,
@@ -66,15 +64,11 @@ impl StdioToCommand {
     /// # Errors
     /// If no process can be started.
     pub(crate) fn start(options: Options, guard: &Guard) -> anyhow::Result<Self> {
-        let Options { command, mode, max_line, restart, .. } = options;
-        let pipes = pipes(&command, mode, max_line).context("cannot start the MCP server")?;
         Ok(Self {
-            command,
-            mode,
-            max_line,
             patience: guard.limits.idle,
-            restarts: Restarts::new(restart),
-            pipes,
+            restarts: Restarts::new(options.restart),
+            pipes: pipes(&options).context("cannot start the MCP server")?,
+            options,
             state: State::Runs,
             ended_first: false,
             code: None,
@@ -125,7 +119,7 @@ impl StdioToCommand {
             _ => return None,
         };
         self.code = self.pipes.exited.flatten();
-        if self.mode != Mode::Off && self.ended_first && self.pipes.exited.is_some() {
+        if self.options.mode != Mode::Off && self.ended_first && self.pipes.exited.is_some() {
             tracing::warn!(target: TARGET, event = "server_exited", code = self.code);
         }
         if !self.pipes.heard
@@ -155,7 +149,7 @@ impl StdioToCommand {
 
     /// Starts another in its place, which first gets the client's own first line.
     fn start_again(&mut self, proxy: &mut Proxy) {
-        let Ok(pipes) = pipes(&self.command, self.mode, self.max_line) else {
+        let Ok(pipes) = pipes(&self.options) else {
             let delay = self.restarts.after(Some(1), Instant::now());
             return self.decide(delay, proxy);
         };
@@ -187,8 +181,8 @@ impl StdioToCommand {
     }
 }
 
-fn pipes(command: &[OsString], mode: Mode, max_line: usize) -> io::Result<Pipes> {
-    Pipes::new(Server::start(command)?, mode.lines(max_line))
+fn pipes(options: &Options) -> io::Result<Pipes> {
+    Pipes::new(Server::start(&options.command)?, options.mode.lines(options.max_line))
 }
 
 impl one_client::Server for StdioToCommand {
@@ -256,7 +250,7 @@ impl one_client::Server for StdioToCommand {
 
     fn may_owe(&self, _: &Proxy) -> bool {
         // If calls are not guarded, only the server knows which answers it owes.
-        self.mode != Mode::Enforce
+        self.options.mode != Mode::Enforce
     }
 
     fn on_client_left(&mut self, proxy: &Proxy) -> Option<Instant> {

@@ -1,7 +1,7 @@
 //! One message of a client's that the guard looks into: its way to the server, and the answer's way back.
 use super::{
     reply::{ClientEvent, Reply},
-    running::{Run, Wanted},
+    running::{Counted, Run},
 };
 use crate::{
     engine::{
@@ -137,7 +137,7 @@ impl<B: Backend> CallExchange<B> {
                 }
                 (at, heard) = next_of(open, |open| &mut open.hearing), if has_room => self.on_heard(at, heard).await,
                 Some(order) = orders.cancelled() => {
-                    if wanted.as_mut().is_some_and(Wanted::give_up_to_others) {
+                    if wanted.as_mut().is_some_and(Counted::give_up_to_others) {
                         self.reply.close();
                         leaving = Some(order);
                     } else {
@@ -145,7 +145,7 @@ impl<B: Backend> CallExchange<B> {
                         self.proxy.on_client(&Item::Line(order));
                     }
                 }
-                _ = OptionFuture::from(wanted.as_ref().map(Wanted::none)), if leaving.is_some() => {
+                _ = OptionFuture::from(wanted.as_ref().map(Counted::none)), if leaving.is_some() => {
                     if let Some(order) = leaving.take() {
                         self.proxy.on_client(&Item::Line(order));
                     }
@@ -269,11 +269,14 @@ impl<B: Backend> CallExchange<B> {
             raw if self.reply.is_streaming() => event(&line, raw.as_deref()),
             _ => body_raw.unwrap_or(line),
         };
-        if is_last {
-            let head = self.head.take().or_else(|| self.is_modern.then(|| head_of(&message))?);
-            self.reply.end(message, head).await;
-        } else {
+        if !is_last {
             self.reply.event(message).await;
+        } else if self.reply.is_streaming() {
+            self.reply.end(message).await;
+        } else {
+            let head = self.head.take();
+            let (status, headers) = head.unwrap_or_else(|| head_of(&message, self.is_modern));
+            self.reply.whole(status, headers, message);
         }
     }
 
@@ -343,7 +346,7 @@ impl<B: Backend> CallExchange<B> {
         let is_answer = answered(&body) == Some(self.id.clone());
         let line =
             if is_answer { body } else { answer::refusal(&self.id.to_json(), NOT_FORWARDED, said) };
-        self.reply.end(event(&line, None), None).await;
+        self.reply.end(event(&line, None)).await;
     }
 
     /// The client left without the answer. That cancels nothing, except a modern call that only reads or is
@@ -360,11 +363,11 @@ impl<B: Backend> CallExchange<B> {
     }
 }
 
-/// The head of a response whose JSON-RPC error has a status of its own.
-fn head_of(answer: &[u8]) -> Option<(StatusCode, HeaderMap)> {
-    let status = status_of(jsonrpc::error_code(answer)?);
-    let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (status != StatusCode::OK).then(|| (status, headers.into_iter().collect()))
+/// The head of a response with this answer: modern ones have a status for some JSON-RPC errors.
+fn head_of(answer: &[u8], is_modern: bool) -> (StatusCode, HeaderMap) {
+    let code = if is_modern { jsonrpc::error_code(answer) } else { None };
+    let json = HeaderValue::from_static("application/json");
+    (code.map_or(StatusCode::OK, status_of), HeaderMap::from_iter([(CONTENT_TYPE, json)]))
 }
 
 /// The headers of the client's call for one of the guard's own.

@@ -14,7 +14,7 @@ use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, Response, StatusCode,
     body::{Body, Frame, SizeHint},
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
+    header::CONTENT_LENGTH,
 };
 use std::{
     future::pending,
@@ -31,8 +31,6 @@ const AT_ONCE: usize = 16 * 1024;
 
 /// How many events wait for a client that reads slowly.
 const WAITING: usize = 64;
-
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What happened on the client's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,16 +117,10 @@ impl Reply {
         }
     }
 
-    /// Ends the response with its last message.
-    pub(crate) async fn end(&mut self, message: Bytes, head: Option<(StatusCode, HeaderMap)>) {
-        if self.is_streaming() {
-            self.event(message).await;
-            self.close();
-            return;
-        }
-        let json = || (StatusCode::OK, HeaderMap::from_iter([(CONTENT_TYPE, JSON)]));
-        let (status, headers) = head.unwrap_or_else(json);
-        self.whole(status, headers, message);
+    /// Ends the stream with its last part.
+    pub(crate) async fn end(&mut self, bytes: Bytes) {
+        self.event(bytes).await;
+        self.close();
     }
 
     /// Sends a whole response, unless something was sent already.

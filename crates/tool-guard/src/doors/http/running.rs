@@ -4,14 +4,13 @@ use bytes::Bytes;
 use std::{
     collections::HashMap,
     hash::Hash,
-    pin::pin,
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tokio::{
     sync::{
-        Notify,
         mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+        watch,
     },
     time::timeout,
 };
@@ -37,23 +36,16 @@ pub(crate) struct Running {
     wanted: Arc<Counts<Key>>,
 }
 
-/// How many there are of each.
-#[derive(Debug)]
-struct Counts<K> {
-    table: Mutex<HashMap<K, usize>>,
-    fewer: Notify,
-}
+/// Those that are counted under each key, as receivers of one sender.
+type Counts<K> = Mutex<HashMap<K, watch::Sender<()>>>;
 
 /// One that is counted, until it gives up or is dropped.
 #[derive(Debug)]
-pub(crate) struct Counted<K: Clone + Eq + Hash> {
-    key: K,
-    all: Arc<Counts<K>>,
-    is_over: bool,
+pub(crate) struct Counted {
+    one: Option<watch::Receiver<()>>,
+    /// The sender of all of its key.
+    all: watch::Sender<()>,
 }
-
-/// A client waits for the call with a key, which may run for several.
-pub(crate) type Wanted = Counted<Key>;
 
 /// A call that runs, until this is dropped.
 #[derive(Debug)]
@@ -61,7 +53,7 @@ pub(crate) struct Run {
     id: Id,
     all: Running,
     orders: UnboundedReceiver<Bytes>,
-    left: Option<Counted<Place>>,
+    left: Option<Counted>,
 }
 
 impl Running {
@@ -89,67 +81,38 @@ impl Running {
 
     /// Waits until no call of theirs goes on without its client, for a limited time.
     pub(crate) async fn settled(&self, home: &Place, limit: Duration) {
-        let _ = timeout(limit, self.left.none(home)).await;
-    }
-}
-
-impl<K> Default for Counts<K> {
-    fn default() -> Self {
-        Self { table: Mutex::default(), fewer: Notify::new() }
-    }
-}
-
-impl<K: Clone + Eq + Hash> Counts<K> {
-    fn add(self: &Arc<Self>, key: K) -> Counted<K> {
-        *lock(&self.table).entry(key.clone()).or_default() += 1;
-        Counted { key, all: self.clone(), is_over: false }
-    }
-
-    /// Waits until there is none of this key.
-    async fn none(&self, key: &K) {
-        loop {
-            let mut fewer = pin!(self.fewer.notified());
-            fewer.as_mut().enable();
-            if !lock(&self.table).contains_key(key) {
-                return;
-            }
-            fewer.await;
+        let left = lock(&self.left).get(home).cloned();
+        if let Some(left) = left {
+            let _ = timeout(limit, left.closed()).await;
         }
     }
 }
 
-impl<K: Clone + Eq + Hash> Counted<K> {
+/// Counts one more under this key.
+fn count<K: Eq + Hash>(counts: &Counts<K>, key: K) -> Counted {
+    let mut counts = lock(counts);
+    let all = counts.entry(key).or_default().clone();
+    let one = Some(all.subscribe());
+    // Those that only the table holds count none, and nobody waits for them.
+    counts.retain(|_, all| all.sender_count() > 1);
+    Counted { one, all }
+}
+
+impl Counted {
     /// Waits until there is none of its key.
     pub(crate) async fn none(&self) {
-        self.all.none(&self.key).await;
+        self.all.closed().await;
     }
 
     /// It does not count any more; whether others do.
     pub(crate) fn give_up_to_others(&mut self) -> bool {
         self.give_up();
-        lock(&self.all.table).contains_key(&self.key)
+        !self.all.is_closed()
     }
 
     /// It does not count any more.
     pub(crate) fn give_up(&mut self) {
-        if std::mem::replace(&mut self.is_over, true) {
-            return;
-        }
-        let mut table = lock(&self.all.table);
-        if let Some(count) = table.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                table.remove(&self.key);
-            }
-        }
-        drop(table);
-        self.all.fewer.notify_waiters();
-    }
-}
-
-impl<K: Clone + Eq + Hash> Drop for Counted<K> {
-    fn drop(&mut self) {
-        self.give_up();
+        self.one = None;
     }
 }
 
@@ -159,14 +122,14 @@ impl Run {
         self.orders.recv().await
     }
 
-    /// Its client waits for the call with this key.
-    pub(crate) fn wants(&self, key: Key) -> Wanted {
-        self.all.wanted.add(key)
+    /// Its client waits for the call with this key, which may run for several.
+    pub(crate) fn wants(&self, key: Key) -> Counted {
+        count(&self.all.wanted, key)
     }
 
     /// Its client has left; the call goes on.
     pub(crate) fn left(&mut self) {
-        self.left.get_or_insert_with(|| self.all.left.add(self.id.0.clone()));
+        self.left.get_or_insert_with(|| count(&self.all.left, self.id.0.clone()));
     }
 }
 

@@ -38,13 +38,14 @@ pub(super) struct Asked {
     pub(super) requests: usize,
 }
 
-/// The server answered with this JSON-RPC error.
+/// Marks the response to a request that has no result.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IsError(pub(super) i64);
-
-/// The server will not answer, and this is known of the request.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NotAnswered(pub(super) Ran);
+pub(super) enum NoResult {
+    /// The server answered with this JSON-RPC error.
+    Error(i64),
+    /// The server will not answer, and this is known of the request.
+    Unanswered(Ran),
+}
 
 impl Asked {
     /// # Errors
@@ -86,7 +87,8 @@ pub(super) async fn answered(
             {
                 let mut answer = respond(StatusCode::OK, guard.overheard(&line));
                 if let Some(error) = jsonrpc::error(&line) {
-                    answer.extensions_mut().insert(IsError(error.code().unwrap_or_default()));
+                    let code = error.code().unwrap_or_default();
+                    answer.extensions_mut().insert(NoResult::Error(code));
                 }
                 return answer;
             }
@@ -95,9 +97,10 @@ pub(super) async fn answered(
                 return respond(head.status, body);
             }
             heard @ (ServerEvent::Failed(_) | ServerEvent::Oversized(_)) => {
-                let mut answer = unanswered(&asked.id, &heard);
+                let line = failure_line(&asked.id, &heard).unwrap_or_default();
+                let mut answer = respond(StatusCode::BAD_GATEWAY, line);
                 if let ServerEvent::Failed(failure) = &heard {
-                    answer.extensions_mut().insert(NotAnswered(failure.ran()));
+                    answer.extensions_mut().insert(NoResult::Unanswered(failure.ran()));
                 }
                 return answer;
             }
@@ -127,11 +130,6 @@ fn failure_line(id: &str, heard: &ServerEvent) -> Option<Bytes> {
     }
 }
 
-/// A response that says why there is no answer.
-fn unanswered(id: &str, heard: &ServerEvent) -> Answered {
-    respond(StatusCode::BAD_GATEWAY, failure_line(id, heard).unwrap_or_default())
-}
-
 /// A response without a body.
 pub(super) fn empty(status: StatusCode) -> Answered {
     let mut response = Response::new(Empty::new().map_err(|never| match never {}).boxed_unsync());
@@ -139,10 +137,10 @@ pub(super) fn empty(status: StatusCode) -> Answered {
     response
 }
 
-/// What is heard of a server that no process could be made for.
-pub(super) fn failed(error: &io::Error) -> ServerEvent {
+/// What is known of a request to a server that no process could be made for.
+pub(super) fn failed(error: &io::Error) -> Failure {
     let facts = FailureInfo::new("server_not_started", Ran::No, Verdict::TRANSIENT);
-    ServerEvent::Failed(Failure::said(format!("the MCP server cannot be started: {error}"), facts))
+    Failure::said(format!("the MCP server cannot be started: {error}"), facts)
 }
 
 /// The answer to a discovery, of a server that knows sessions only: as older servers give it.
@@ -160,7 +158,7 @@ pub(super) fn not_allowed() -> Answered {
 }
 
 pub(super) fn not_started(id: &str, error: &io::Error) -> Answered {
-    unanswered(id, &failed(error))
+    refused(StatusCode::BAD_GATEWAY, id, NOT_FORWARDED, &failed(error).to_string())
 }
 
 /// The answer beyond a limit that may hold for so long: nothing ran.

@@ -1,7 +1,7 @@
 //! Requests of the protocol without sessions: all clients share a child.
 use super::{
     HttpToCommand,
-    answered::{self, Asked, answered, not_started, of_sessions},
+    answered::{Asked, NoResult, answered, not_started, of_sessions},
     session::caller,
 };
 use crate::{
@@ -47,15 +47,14 @@ impl HttpToCommand {
             Err(error) => return not_started(&asked.id, &error),
         };
         let mut answer = answered(child.post(body, false, None), &self.guard, asked, false).await;
-        let code = answer.extensions().get::<answered::IsError>().map(|it| it.0);
-        let unanswered = answer.extensions().get::<answered::NotAnswered>();
-        if discovers && unanswered.is_some_and(|it| it.0 == Ran::Unknown) {
+        let code = match answer.extensions().get() {
+            Some(NoResult::Error(code)) => *code,
             // Some servers end when their first request is no `initialize`.
-            return of_sessions(&asked.id);
-        }
-        let Some(code) = code else {
-            lock(&self.shared).is_modern |= discovers;
-            return answer;
+            Some(NoResult::Unanswered(Ran::Unknown)) if discovers => return of_sessions(&asked.id),
+            _ => {
+                lock(&self.shared).is_modern |= discovers;
+                return answer;
+            }
         };
         // A server that knows no discovery answers it with one of these, every time.
         if discovers && matches!(code, -32602..=-32600) && !lock(&self.shared).is_modern {

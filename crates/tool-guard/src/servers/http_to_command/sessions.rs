@@ -103,14 +103,17 @@ impl<T> Sessions<T> {
     }
 
     /// Removes the sessions that are over, or were not used for long.
-    pub(super) fn expire(&mut self, now: Instant, state: impl Fn(&T) -> Use) -> Vec<T> {
-        let ended = self.all.extract_if(|_, session| match state(&session.value) {
-            Use::Over => true,
-            Use::Streaming => {
+    pub(super) fn expire(
+        &mut self,
+        now: Instant,
+        is_over: impl Fn(&T) -> bool,
+        is_used: impl Fn(&T) -> bool,
+    ) -> Vec<T> {
+        let ended = self.all.extract_if(|_, session| {
+            if is_used(&session.value) {
                 session.last_used = now;
-                false
             }
-            Use::Idle => now.duration_since(session.last_used) >= self.limits.idle,
+            is_over(&session.value) || now.duration_since(session.last_used) >= self.limits.idle
         });
         ended.map(|(_, session)| session.value).collect()
     }
@@ -124,16 +127,6 @@ impl<T> Sessions<T> {
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.all.values().map(|session| &session.value)
     }
-}
-
-/// How a session is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    /// Its server has ended.
-    Over,
-    /// A stream is open.
-    Streaming,
-    Idle,
 }
 
 #[cfg(test)]
@@ -165,17 +158,19 @@ mod tests {
     #[test]
     fn a_session_ends_with_its_server_or_after_half_an_hour_without_use() {
         let (mut sessions, start) = sessions(9);
-        let used = sessions.add([1; 16], ALICE, start, Use::Idle);
-        sessions.add([2; 16], ALICE, start, Use::Idle);
-        sessions.add([3; 16], ALICE, start, Use::Streaming);
-        sessions.add([4; 16], ALICE, start, Use::Over);
-        assert_eq!(sessions.expire(start, |it| *it), [Use::Over]);
+        let used = sessions.add([1; 16], ALICE, start, "idle");
+        sessions.add([2; 16], ALICE, start, "idle");
+        sessions.add([3; 16], ALICE, start, "streaming");
+        sessions.add([4; 16], ALICE, start, "over");
+        let is_over = |it: &&str| *it == "over";
+        let is_used = |it: &&str| *it == "streaming";
+        assert_eq!(sessions.expire(start, is_over, is_used), ["over"]);
         let later = start + IDLE - SECOND;
         sessions.get(&used, &ALICE, later, false);
-        assert_eq!(sessions.expire(later, |it| *it), []);
-        assert_eq!(sessions.expire(start + IDLE, |it| *it), [Use::Idle]);
+        assert!(sessions.expire(later, is_over, is_used).is_empty());
+        assert_eq!(sessions.expire(start + IDLE, is_over, is_used), ["idle"]);
         // The stream has just ended.
-        let ended = sessions.expire(start + IDLE + 5 * SECOND, |_| Use::Idle);
+        let ended = sessions.expire(start + IDLE + 5 * SECOND, is_over, |_| false);
         assert_eq!((ended.len(), sessions.values().count()), (0, 2));
     }
 

@@ -203,8 +203,10 @@ impl StdioToHttp {
         if matches!(heard, None | Some(ServerEvent::Refused(_) | ServerEvent::Failed(_))) {
             drop(self.open.remove(at));
         }
-        if matches!(open.kind, Kind::Begins | Kind::BeginsAgain | Kind::Initialized) {
-            self.on_begun(&open, heard.as_ref());
+        match open.kind {
+            Kind::Begins | Kind::BeginsAgain => self.on_begun(&open, heard.as_ref()),
+            Kind::Initialized if self.is_held_by(Kind::Initialized) => self.release(),
+            _ => {}
         }
         // The client has had its answer.
         if open.kind == Kind::BeginsAgain { Open::nothing() } else { (open, heard) }
@@ -257,10 +259,6 @@ impl StdioToHttp {
     fn on_begun(&mut self, open: &Open, heard: Option<&ServerEvent>) {
         let is_again = open.kind == Kind::BeginsAgain;
         match heard {
-            _ if open.kind == Kind::Initialized && self.is_held_by(Kind::Initialized) => {
-                self.release();
-            }
-            _ if open.kind == Kind::Initialized => {}
             Some(ServerEvent::Head(_, headers)) => {
                 self.headers.session = headers.get(SESSION).cloned();
             }

@@ -112,13 +112,14 @@ impl Upstream {
     /// Sends a request to an address of the server's.
     pub(super) async fn send(
         &self,
-        method: Method,
-        uri: Uri,
-        headers: HeaderMap,
-        body: Bytes,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        body: &Bytes,
     ) -> Result<(response::Parts, Incoming), Fault> {
-        let request = request(method, uri, headers, body).map(Full::new);
-        let response = self.client.request(request).await.map_err(|error| fault(&error))?;
+        let request = request(method.clone(), uri.clone(), headers.clone(), body.clone());
+        let sent = self.client.request(request.map(Full::new)).await;
+        let response = sent.map_err(|error| fault(&error))?;
         let (mut head, body) = response.into_parts();
         without_connection(&mut head.headers);
         Ok((head, body))
@@ -150,8 +151,7 @@ impl Upstream {
         body: &Bytes,
     ) -> Result<(response::Parts, Incoming), Fault> {
         loop {
-            let to = uri.clone();
-            let sent = self.send(method.clone(), to, headers.clone(), body.clone()).await?;
+            let sent = self.send(method, uri, headers, body).await?;
             if !self.follow(&sent.0, uri) {
                 return Ok(sent);
             }
@@ -216,8 +216,7 @@ impl Upstream {
         let mut headers = self.take(&HeaderMap::new());
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let asked = async {
-            let sent = self.send(Method::GET, self.url().clone(), headers, Bytes::new()).await;
-            match sent {
+            match self.send(&Method::GET, self.url(), &headers, &Bytes::new()).await {
                 Ok((head, body)) if head.status.is_success() => begins_with_endpoint(body).await,
                 _ => false,
             }

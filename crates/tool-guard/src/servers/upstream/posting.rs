@@ -21,7 +21,7 @@ use crate::{
     },
 };
 use bytes::Bytes;
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use hyper::{
     HeaderMap, Method, Response, StatusCode, Uri,
     body::Incoming,
@@ -62,7 +62,8 @@ struct HttpPost {
     is_modern: bool,
     /// Whether the first byte may have left.
     is_sent: Arc<AtomicBool>,
-    stage: Stage,
+    /// The stream of the response, until it ends.
+    events: Option<Events>,
     /// What was heard and not returned yet.
     heard: VecDeque<ServerEvent>,
     /// Whether the answer was heard.
@@ -72,12 +73,6 @@ struct HttpPost {
     retry: Option<Duration>,
     /// How many streams ended without a message.
     silent: u32,
-}
-
-enum Stage {
-    Begin,
-    Events(Events),
-    Done,
 }
 
 impl Upstream {
@@ -99,7 +94,7 @@ impl Upstream {
             }
             None => (Kind::Message, Asks::of(&body)),
         };
-        let post = HttpPost {
+        let mut post = HttpPost {
             peer: server.alive.peer(uri.query(), &headers),
             uri,
             is_modern: is_modern(&headers),
@@ -110,14 +105,20 @@ impl Upstream {
             kind,
             asks,
             is_sent,
-            stage: Stage::Begin,
+            events: None,
             heard: VecDeque::new(),
             is_answered: false,
             last_id: None,
             retry: None,
             silent: 0,
         };
-        stream::unfold(post, |mut it| async move { Some((it.next().await?, it)) })
+        let begun = stream::once(async move {
+            post.begin().await;
+            post
+        });
+        begun.flat_map(|post| {
+            stream::unfold(post, |mut it| async move { Some((it.next().await?, it)) })
+        })
     }
 }
 
@@ -128,17 +129,10 @@ impl HttpPost {
             if let Some(heard) = self.heard.pop_front() {
                 return Some(heard);
             }
-            match &mut self.stage {
-                Stage::Begin => {
-                    self.stage = Stage::Done;
-                    self.begin().await;
-                }
-                Stage::Events(events) => match events.next().await {
-                    Ok(Some(piece)) => self.take(piece),
-                    // What is left of an event that never ended says nothing.
-                    Ok(None) | Err(_) => self.on_end().await,
-                },
-                Stage::Done => return None,
+            match self.events.as_mut()?.next().await {
+                Ok(Some(piece)) => self.take(piece),
+                // What is left of an event that never ended says nothing.
+                Ok(None) | Err(_) => self.on_end().await,
             }
         }
     }
@@ -163,10 +157,7 @@ impl HttpPost {
         let begun = Instant::now();
         let mut pause = PAUSE;
         loop {
-            let sent = self
-                .server
-                .send(Method::POST, self.uri.clone(), self.headers.clone(), self.body.clone())
-                .await;
+            let sent = self.server.send(&Method::POST, &self.uri, &self.headers, &self.body).await;
             let may_wait =
                 |limit: Duration| self.kind == Kind::Message && begun.elapsed() + pause <= limit;
             match sent {
@@ -249,7 +240,7 @@ impl HttpPost {
         self.server.alive.note(self.peer, Instant::now());
         if is_event_stream(&head.headers) {
             self.heard.push_back(ServerEvent::Head(head.status, head.headers));
-            self.stage = Stage::Events(Events::new(body, self.server.max_line));
+            self.events = Some(Events::new(body, self.server.max_line));
             return;
         }
         match read(body, self.server.max_line).await {
@@ -324,7 +315,7 @@ impl HttpPost {
 
     /// Handles the end of an event stream.
     async fn on_end(&mut self) {
-        self.stage = Stage::Done;
+        self.events = None;
         let may_resume = !self.is_modern && !self.asks.is_subscription;
         if self.is_answered || self.asks.id.is_none() {
             return;
@@ -350,13 +341,13 @@ impl HttpPost {
             }
             sleep(pause).await;
             let left = REACH.saturating_sub(cut.elapsed());
-            let sent =
-                self.server.send(Method::GET, self.uri.clone(), headers.clone(), Bytes::new());
+            let nothing = Bytes::new();
+            let sent = self.server.send(&Method::GET, &self.uri, &headers, &nothing);
             match timeout(left, sent).await {
                 Ok(Ok((head, body)))
                     if head.status == StatusCode::OK && is_event_stream(&head.headers) =>
                 {
-                    self.stage = Stage::Events(Events::new(body, self.server.max_line));
+                    self.events = Some(Events::new(body, self.server.max_line));
                     return;
                 }
                 Ok(Ok((head, _))) if is_transient(head.status) => {}
