@@ -4,12 +4,13 @@ use std::path::Path;
 /// The program that holds a write lock on the database or on the table of locks beside it.
 #[cfg(target_os = "linux")]
 pub(crate) fn holder(path: &Path) -> Option<String> {
-    use crate::connect::beside;
-    use std::{fs, os::unix::fs::MetadataExt};
+    use std::{fs, os::unix::fs::MetadataExt, path::PathBuf};
 
     let inode = |path: &Path| Some(path.metadata().ok()?.ino());
     // Opening the files instead, and closing them, would release the locks of this process.
-    let files = [inode(&beside(path, "-shm")), inode(path)];
+    let mut table = path.as_os_str().to_owned();
+    table.push("-shm");
+    let files = [inode(&PathBuf::from(table)), inode(path)];
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let pid = locks.lines().find_map(|line| of_line(line, &files))?;
     let name = fs::read_to_string(format!("/proc/{pid}/comm"));
