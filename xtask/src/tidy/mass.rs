@@ -7,7 +7,7 @@ use super::{
 };
 
 /// Lines of code of all crates outside tests: without blank lines, comments and docs. It only falls.
-const CEILING: usize = 91_089;
+const CEILING: usize = 90_174;
 
 /// How far the ceiling may be above the code: one far above it is no limit.
 const SLACK: usize = 250;

@@ -93,7 +93,7 @@ fn count<K: Eq + Hash>(counts: &Counts<K>, key: K) -> Counted {
     let mut counts = lock(counts);
     let all = counts.entry(key).or_default().clone();
     let one = Some(all.subscribe());
-    // Those that only the table holds count none, and nobody waits for them.
+    // What only the table holds counts none, and no call waits for it.
     counts.retain(|_, all| all.sender_count() > 1);
     Counted { one, all }
 }

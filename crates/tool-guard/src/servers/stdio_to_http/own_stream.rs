@@ -74,7 +74,8 @@ pub(super) fn own_stream(
                 continue;
             };
             if let Some(id) = piece.id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
-                own.last_id = Some(id);
+                // An empty one takes the last one back.
+                own.last_id = Some(id).filter(|id| !id.is_empty());
             }
             own.pause = piece.retry.unwrap_or(own.pause);
             match piece.content {
