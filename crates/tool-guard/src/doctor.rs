@@ -68,8 +68,8 @@ struct Known {
     fault: bool,
     /// What its guard's catalog declares, if it has one that can be read.
     declared: Option<ToolCatalog>,
-    /// How its guard gets a catalog; nothing if that is not known.
-    how: Option<String>,
+    /// Where to write what could be declared, and how its guard gets that.
+    to: [String; 2],
     /// What is started, or why nothing is, if that need be said.
     launch: Result<Launch, Option<&'static str>>,
 }
@@ -199,11 +199,12 @@ async fn file(
                     let _ = writeln!(more, "      its catalog: {}", unmatched.join("; "));
                 }
                 let proposed = proposed(declared, &answered.tools);
-                if let (Some(how), false) = (&it.how, proposed.is_empty()) {
+                if !proposed.is_empty() {
+                    let [file, then] = &it.to;
                     let lines = proposed.iter().map(|line| format!("        {line}\n"));
                     let _ = writeln!(
                         more,
-                        "      a payment that is asked for again under a new id is made again after ten minutes; if these arguments name it, write into a file\n{}      and {how}",
+                        "      a payment that is asked for again under a new id is made again after ten minutes; if these arguments name it, write into {file}\n{}      and {then}",
                         lines.collect::<String>()
                     );
                 }
@@ -240,14 +241,8 @@ fn known(
             Ok(reached) => reached,
             Err(Refusal { what, .. }) => {
                 let (name, said, fault) = (entry.title(), at(&what), entry.names_guard());
-                return Ok(Known {
-                    name,
-                    said,
-                    fault,
-                    declared: None,
-                    how: None,
-                    launch: Err(None),
-                });
+                let (declared, to) = (None, Default::default());
+                return Ok(Known { name, said, fault, declared, to, launch: Err(None) });
             }
         };
         let (said, fault) = guarded(&reached, guard);
@@ -262,22 +257,27 @@ fn known(
         let words = reached.words();
         let own = words.split(|word| *word == "--").next().unwrap_or_default();
         let (client, server) = (word(&client), quoted(Path::new(entry.name)));
-        let how = match reached.guarded() {
-            Guarded::ByHand => "write --catalog=FILE after its `mcp`".to_owned(),
-            _ => format!("run: tool-guard install {client} --server {server} --catalog FILE"),
-        };
         let mut places = 0..own.len();
         let file = places.find_map(|at| match own[at] {
             "--catalog" => own.get(at + 1).copied(),
             word => word.strip_prefix(CATALOG),
         });
         let file = file.filter(|_| reached.guarded() != Guarded::No);
+        let to = match (file, reached.guarded()) {
+            // Another file would take its place.
+            (Some(file), _) => [quoted(Path::new(file)), "restart the client".to_owned()],
+            (None, Guarded::ByHand) => ["a file".into(), "name it by --catalog after `mcp`".into()],
+            (None, _) => [
+                "a file".to_owned(),
+                format!("run: tool-guard install {client} --server {server} --catalog FILE"),
+            ],
+        };
         let declared = file.map(|file| read_catalog(&folder.join(file))).transpose();
         let (declared, said, fault) = match declared {
             Ok(declared) => (declared, said, fault),
             Err(error) => (None, format!("{said}; its catalog: {error:#}"), true),
         };
-        Ok(Known { name: entry.title(), said, fault, declared, how: Some(how), launch })
+        Ok(Known { name: entry.title(), said, fault, declared, to, launch })
     };
     entries(root.as_ref(), form)?.into_iter().map(of).collect()
 }

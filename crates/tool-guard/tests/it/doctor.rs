@@ -92,6 +92,12 @@ fn params_that_name_an_order_are_proposed_as_an_identity() {
     ] {
         assert!(said.contains(wrong), "{wrong}: {said}");
     }
+    // What the catalog says of other things stays.
+    fs::write(&catalog, "tools.pay.effect = 'mutating'").unwrap();
+    let said = doctor(home.path(), &[], 0);
+    let into = format!("write into {}\n        {line}\n      and restart", catalog.display());
+    assert!(said.contains(&into) && !said.contains("--catalog FILE"), "{said}");
+    fs::write(&catalog, wrong).unwrap();
     // As a person writes it.
     let by_hand = fs::read_to_string(&file).unwrap().replace("--catalog=", "--catalog\",\"");
     fs::write(&file, by_hand).unwrap();
