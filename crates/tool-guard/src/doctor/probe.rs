@@ -32,6 +32,7 @@ pub(crate) struct Answered {
 
 /// How long it may take to list its tools.
 const LISTS: Duration = Duration::from_secs(5);
+
 /// Starts it, asks, and ends it.
 ///
 /// # Errors
@@ -77,14 +78,15 @@ pub(crate) async fn probe(launch: &Launch, patience: Duration) -> Result<Answere
     Err(format!("{why}{said}"))
 }
 
+/// The tools that it lists, if it lists all of them at once.
 async fn tools(client: &Client) -> Vec<Value> {
     client.note(INITIALIZED);
     let listed = timeout(LISTS, client.answer("tools/list", &json!({}))).await;
     let listed = listed.ok().flatten().unwrap_or_default();
     let mut listed: Value = serde_json::from_slice(&listed).unwrap_or_default();
     let is_whole = listed["result"]["nextCursor"].is_null();
-    let tools = listed["result"]["tools"].as_array_mut().filter(|_| is_whole);
-    tools.map(std::mem::take).unwrap_or_default()
+    let tools = listed.pointer_mut("/result/tools").and_then(Value::as_array_mut);
+    tools.filter(|_| is_whole).map(std::mem::take).unwrap_or_default()
 }
 
 /// What a server that answered calls itself, or why it refused.

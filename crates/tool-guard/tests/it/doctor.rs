@@ -112,6 +112,23 @@ fn params_that_name_an_order_are_proposed_as_an_identity() {
 }
 
 #[test]
+fn a_list_of_tools_that_is_none_says_nothing() {
+    let home = home();
+    for result in ["5", "[]", "null", r#"{"tools":{}}"#, r#"{"tools":[5,{"name":7}]}"#] {
+        let server = format!(
+            r#"read -r hello; echo '{{"jsonrpc":"2.0","id":1,"result":{{"serverInfo":{{"name":"shop","version":"1"}}}}}}'; read -r note; read -r list; echo '{{"jsonrpc":"2.0","id":2,"result":{result}}}'; cat > /dev/null"#
+        );
+        let servers = json!({ "mcpServers": { "s": { "command": "sh", "args": ["-c", server] } } });
+        fs::write(home.path().join(".claude.json"), servers.to_string()).unwrap();
+        let said = doctor(home.path(), &[], 0);
+        assert!(
+            about(&said, "s").contains("answers after") && !said.contains("identity"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_guarded_server_answers_through_its_guard() {
     let home = home();
     let servers = json!({ "mcpServers": { "fake": { "command": "sh", "args": ["-c", FAKE] } } });
